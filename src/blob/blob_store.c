@@ -164,6 +164,14 @@ static bool blob_store_give(const struct blob_store *store, int fd, mode_t mode)
            fchmod(fd, mode) == 0;
 }
 
+/* Not in the place of an empty folder: who has just found that one, to rename a file into it, would be told
+ * that there is none.  Where the file system cannot promise that, it happens. */
+static bool appear(const char *draft, const char *path)
+{
+    return renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ||
+           (errno == EINVAL && rename(draft, path) == 0);
+}
+
 /* It appears with its group and mode, since a process that died in between would leave one that nginx cannot
  * enter. */
 static enum fault make_folder(const struct blob_store *store, const char *path)
@@ -173,7 +181,7 @@ static enum fault make_folder(const struct blob_store *store, const char *path)
     if (mkdir(draft, 0700) != 0 && errno != EEXIST)
         return blob_store_report("create", path);
     int fd = open(draft, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_done = fd >= 0 && blob_store_give(store, fd, FOLDER_MODE) && rename(draft, path) == 0;
+    bool is_done = fd >= 0 && blob_store_give(store, fd, FOLDER_MODE) && appear(draft, path);
     bool is_there = !is_done && (errno == EEXIST || errno == ENOTEMPTY); /* another process was faster */
     enum fault fault = is_done || is_there ? FAULT_NONE : blob_store_report("create", path);
     if (fd >= 0)

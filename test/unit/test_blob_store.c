@@ -8,9 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -274,6 +278,49 @@ static void an_encrypted_file_discloses_nothing(void **state)
     assert_int_equal(blob_store_remove_database(*state, BYTES("two")), FAULT_NONE);
 }
 
+enum { WAYS = 600 };
+
+/* Both processes begin each way together.  Returns how many files could not be stored. */
+static int store_in_new_folders(struct blob_store *store, atomic_int *arrived)
+{
+    int failures = 0;
+    for (int i = 0; i < WAYS; i++) {
+        char name[16];
+        struct blob_upload *upload;
+        struct blob_digest digest;
+        int64_t size;
+        snprintf(name, sizeof name, "way%d", i);
+        bool is_sealed = !blob_store_begin(store, bytes_of(name), NULL, &upload) &&
+                         !blob_store_seal(upload, &digest, &size);
+        atomic_fetch_add(arrived, 1);
+        while (atomic_load(arrived) < 2 * (i + 1))
+            sched_yield();
+        failures += !is_sealed || blob_store_finish(upload);
+    }
+    return failures;
+}
+
+static void two_processes_make_one_way(void **state)
+{
+    atomic_int *arrived =
+        mmap(NULL, sizeof *arrived, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(arrived != MAP_FAILED);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    int failures = store_in_new_folders(*state, arrived), status;
+    if (!child)
+        _exit(failures != 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    assert_int_equal(failures, 0);
+    munmap(arrived, sizeof *arrived);
+    for (int i = 0; i < WAYS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "way%d", i);
+        assert_int_equal(blob_store_remove_database(*state, bytes_of(name)), FAULT_NONE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_database_goes_with_all_its_files),
         cmocka_unit_test(a_database_goes_without_following_links),
         cmocka_unit_test(an_encrypted_file_discloses_nothing),
+        cmocka_unit_test(two_processes_make_one_way),
     };
     return cmocka_run_group_tests(tests, make_room, clear_room);
 }
