@@ -66,9 +66,11 @@ def test_entries_are_read_where_the_server_has_them(stack):
 
 
 class Segment:
-    """The shared memory, as board.c lays it out: namespaces, then processes; slots, writer queue and shared cache at its end."""
+    """The shared memory, as board.c lays it out: a head; slots and public answers, each behind a head; namespaces, then processes."""
 
-    HEAD, SPACE, SPACES, ENTRY, ENTRIES = 64, 128, 256, 64, 448
+    HEAD, SLOT, SPACE, SPACES, ENTRY, ENTRIES = 64, 64, 128, 256, 64, 448
+    SLOTS_AT = 2 * HEAD
+    SPACES_AT = SLOTS_AT + SLOTS * SLOT + HEAD  # without any public answer
     DIRTY = 2
 
     def __init__(self, path):
@@ -77,7 +79,7 @@ class Segment:
     def entry(self, index):
         """state, instance, pid, database (0: none)"""
         with self.path.open('rb') as file:
-            file.seek(self.HEAD + self.SPACE * self.SPACES + index * self.ENTRY)
+            file.seek(self.SPACES_AT + self.SPACE * self.SPACES + index * self.ENTRY)
             return struct.unpack('=IIII', file.read(16))
 
     def entries_in_doubt(self):
@@ -85,8 +87,8 @@ class Segment:
         return [index for index, (state, _, _, database) in entries.items() if state == self.DIRTY or database]
 
     def marked_slots(self):
-        data = self.path.read_bytes()[-(SHELF_MB << 20) - SLOTS * (4 + 64):]
-        return [slot for slot in range(SLOTS) if any(data[slot * 64 + 8:slot * 64 + 64])]
+        data = self.path.read_bytes()[self.SLOTS_AT:]
+        return [slot for slot in range(SLOTS) if any(data[slot * self.SLOT + 8:(slot + 1) * self.SLOT])]
 
     def is_at_rest(self):
         return not self.entries_in_doubt() and not self.marked_slots()

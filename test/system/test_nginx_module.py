@@ -58,7 +58,7 @@ class Wire:
 
 def answered(stack):
     """How many answers nginx has given by itself; it reports them each second."""
-    return stack.metrics()['stampd_nginx_answers_total']
+    return stack.metrics().get('stampd_nginx_answers_total', 0)  # a worker that is killed meanwhile says nothing
 
 
 def serving(stack):
