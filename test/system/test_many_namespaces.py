@@ -26,8 +26,8 @@ LISTENS = '00010000'
 
 
 def sessions_opened(stack):
-    """By namespace, as PostgreSQL logs them; its statistics come later."""
-    return Counter(re.findall(r'connection authorized: .*database=stampd_(n\d\d)', stack.log('postgres')))
+    """By namespace, as PostgreSQL logs them, but for those that keep files in order; its statistics come later."""
+    return Counter(re.findall(r'connection authorized: .*database=stampd_(n\d\d)(?! application_name=stampd keeper)', stack.log('postgres')))
 
 
 def homes(stack):
