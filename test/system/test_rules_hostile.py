@@ -130,6 +130,7 @@ BROKEN = [b'', b'{', b'{}}', b'[' * 100000, b'{"Note":{},"Note":{}}', b'{"Note":
           b'{"Note":' * 5000, b'\0']
 
 
+@pytest.mark.timeout(180)  # each text is a stampctl of its own
 def test_stampctl_refuses_the_same(tmp_path):
     path = tmp_path / 'rules.json'
     for name, text in [*CASES, *((repr(text[:40]), text) for text in BROKEN)]:
