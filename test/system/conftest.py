@@ -74,6 +74,7 @@ def pytest_timeout_set_timer(item, settings):
         __tracebackhide__ = True
         left = begun + settings.timeout * strain() - time.monotonic()
         if left <= 0:
+            signal.setitimer(signal.ITIMER_REAL, settings.timeout)  # what ends the test may hang too
             pytest_timeout.timeout_sigalrm(item, settings.timeout)
         signal.setitimer(signal.ITIMER_REAL, max(1, left))
 

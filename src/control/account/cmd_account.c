@@ -152,12 +152,13 @@ static bool read_password(const struct account_command *account, struct bytes *p
     if (is_terminal) {
         hidden = shown;
         hidden.c_lflag &= ~(tcflag_t)ECHO;
-        fprintf(stderr, "Password: ");
+        /* It drops what was typed, so the request comes after it. */
         (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+        fprintf(stderr, "Password: ");
     }
     bool is_read = fgets(line, sizeof line, stdin) != NULL;
     if (is_terminal) {
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &shown);
         fprintf(stderr, "\n");
     }
     size_t size = is_read ? strcspn(line, "\r\n") : 0;
