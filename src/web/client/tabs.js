@@ -151,7 +151,7 @@ export class Tabs {
       else if (what === 'sync') session.syncNow()
       else if (what === 'token') { // a function may return another one now
         session.transport.forgetToken()
-        session.loop.wake()
+        session.transport.authorize(false).catch(() => {}).then(() => session.loop.wake()) // with nothing to send of the former account
       }
     } else this.follow(what, more)
   }
