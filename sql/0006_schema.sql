@@ -57,6 +57,21 @@ comment on function stampd.field_text(text) is
   'bytes, U+10FFFF and its SHA-256 in hexadecimal.  So two are equal when what stands for them is, and a long one compares with a text '
   'of up to 1,024 bytes as it does itself.';
 
+create function stampd.field_folded(value text) returns text language plpgsql immutable parallel safe as $$
+begin
+  if octet_length(value) = length(value) then
+    return stampd.field_text(lower(value collate "C"));
+  end if;
+  return stampd.field_text(translate(replace(replace(replace(replace(
+    normalize(lower(regexp_replace(normalize(value, NFKD), '[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]', '', 'g')
+      collate "und-x-icu"), NFKC), 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'), U&'łøđðħŧıς\+10FFFF', 'loddhtiσ'));
+end $$;
+comment on function stampd.field_folded(text) is
+  'A string without differences of case, accents and compatible forms: what stands for it in a column of type folded.';
+
+create function stampd.export_folded(value json) returns text language sql immutable parallel safe as $$
+  select case when json_typeof(value) = 'string' then stampd.field_folded(value #>> '{}') end
+$$;
 create function stampd.export_string(value json) returns text language sql immutable parallel safe as $$
   select case when json_typeof(value) = 'string' then stampd.field_text(value #>> '{}') end
 $$;
@@ -90,6 +105,10 @@ create function stampd.export_strings(value json) returns text[] language sql im
   select case when stampd.export_is_list(value) then array( -- "offset 0": each element is read once
     select stampd.field_text(o.v) from (
       select e #>> '{}' as v from stampd.export_elements(value) e where json_typeof(e) = 'string' offset 0) o) end
+$$;
+create function stampd.export_foldeds(value json) returns text[] language sql immutable parallel safe as $$
+  select case when stampd.export_is_list(value) then array(
+    select stampd.field_folded(e #>> '{}') from stampd.export_elements(value) e where json_typeof(e) = 'string') end
 $$;
 create function stampd.export_longs(value json) returns bigint[] language sql immutable parallel safe as $$
   select case when stampd.export_is_list(value) then array(
@@ -233,7 +252,8 @@ create trigger empty_sides after truncate on stampd.item
   for each statement execute function stampd.empty_sides();
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.field_text(text), stampd.field_text_long(text), stampd.export_string(json), stampd.export_long(json),
+grant execute on function stampd.field_text(text), stampd.field_text_long(text), stampd.field_folded(text), stampd.export_folded(json),
+  stampd.export_foldeds(json), stampd.export_string(json), stampd.export_long(json),
   stampd.export_int(json), stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json),
   stampd.export_is_list(json), stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json),
   stampd.export_doubles(json), stampd.export_object(text) to stampd;

@@ -3,11 +3,12 @@ import hashlib
 import json
 import math
 import re
+import unicodedata
 
 
 STRING_MOST, HASH_MOST, LIST_MOST = 1024, 255, 1000  # of a string, or what a hash is made of, that stands for itself
 BOUNDS = {'int': 2**31, 'long': 2**63}
-COLUMNS = {'string': 'text', 'long': 'bigint', 'int': 'integer', 'double': 'double precision', 'hash': 'text'}
+COLUMNS = {'string': 'text', 'long': 'bigint', 'int': 'integer', 'double': 'double precision', 'hash': 'text', 'folded': 'text'}
 
 
 class Number(str):
@@ -27,12 +28,23 @@ def characters(value):
     return text if len(octets) <= HASH_MOST else f'{len(octets)} bytes, sha256 {hashlib.sha256(octets).hexdigest()}'.ljust(HASH_MOST + 1)
 
 
+MARKS = '[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]'
+LETTERS = {'ß': 'ss', 'æ': 'ae', 'œ': 'oe', 'þ': 'th', 'ł': 'l', 'ø': 'o', 'đ': 'd', 'ð': 'd', 'ħ': 'h', 'ŧ': 't', 'ı': 'i', 'ς': 'σ', '\U0010ffff': ''}
+
+
+def folded(text):
+    """Without differences of case, accents and compatible forms."""
+    small = unicodedata.normalize('NFKC', re.sub(MARKS, '', unicodedata.normalize('NFKD', text)).lower())
+    return small.translate(str.maketrans(LETTERS))
+
+
 def export_one(value, kind):
     """The value of a field; None: there is none."""
     if kind == 'hash':
         return characters(value)
-    if kind == 'string':
-        return value if isinstance(value, str) and not isinstance(value, Number) else None
+    if kind in ('string', 'folded'):
+        text = value if isinstance(value, str) and not isinstance(value, Number) else None
+        return folded(text) if text and kind == 'folded' else text
     if not isinstance(value, Number):
         return None
     if kind == 'double':

@@ -7,19 +7,23 @@ import threading
 
 import pytest
 
-from schema import Schemas, characters, export_content, read, stored
+from schema import Schemas, characters, export_content, folded, read, stored
 from stack import Problem
 
 STACK = {'workers': 3}
 
 FIELDS = {'name': 'string', 'size': 'int', 'count': 'long', 'ratio': 'double', 'tags': 'string[]', 'years': 'int[]', 'big': 'long[]',
-          'parts': 'double[]', 'code': 'hash', 'codes': 'hash[]'}
+          'parts': 'double[]', 'code': 'hash', 'codes': 'hash[]',
+          'title': 'folded', 'words': 'folded[]'}
 CLASSES = {'Person': {'items': {'Adr': {'fields': FIELDS}, 'Main': {'singleton': True, 'fields': {'name': 'string', 'tags': 'string[]'}},
                                 'Free': {}}}}
 # Texts at the borders of what a prefix can be followed by.
 TEXTS = ['', 'a', 'ab', 'abc', 'b', 'B', 'é', 'éa', 'e\u0301', '\x7f', '\x80', '\u07ff', '\u0800', '\ud7ff', '\ud7ffx', '\ue000', '\uffff', '\U00010000',
          '\U0010ffff', '\U0010ffff\U0010ffff', 'a\U0010ffff', 'a\U0010ffffb', 'a\ud7ff', 'a\ud7ffz', '"', '\\', '%', '_', "'", '1 or 1=1',
          'x' * 1024, 'x' * 1023 + 'y', 'x' * 1025, 'x' * 1023 + 'é', 'x' * 5000]
+# Texts that differ in case, accents and forms; the longest one grows as much as any.
+FOLDS = ['É', 'e', 'Straße', 'STRASSE', 'strasbourg', 'Łódź', 'lodz', 'LODE', 'Σίσυφος', 'ΣΊΣΥΦΟΣ', 'σισ', 'İstanbul', 'ıstanbul', 'ﬁn', 'Final', 'ＡＢ', 'AB', '한', '한국', 'Å',
+         'Æon', 'æ', 'œ', '½', 'ǅ', 'ß' * 600, 'É' * 512, 'e' * 1024, 'E' * 1025, '\ufdfa' * 31, '\ufdfa' * 32, 'क़', 'ŉ', 'Ⱥ', 'ſ', '\u0301', 'שָׁ']
 NUMBERS = {'int': [0, 1, -1, 2, 2**31 - 1, -2**31, 7], 'long': [0, -1, 2**53 + 1, 2**63 - 1, -2**63, 2**31],
            'double': [0, 0.5, -0.5, 1e300, -1e300, 5e-324, 3, 0.1],
            'hash': [*TEXTS, 0, 1, -1, 0.5, 1e300, True, False, 'true', '1', 'y' * 255, 'y' * 256]}
@@ -51,6 +55,8 @@ def holds(test, value, v1, v2=None):
 
 def some_value(chance, kind):
     kind = kind.removesuffix('[]')
+    if kind == 'folded':
+        return chance.choice(FOLDS + TEXTS)
     return chance.choice(TEXTS) if kind == 'string' else chance.choice(NUMBERS[kind])
 
 
@@ -72,14 +78,19 @@ def some_set(chance, kind):
     return {'t': test, 'v1': some_value(chance, kind) if test == 'ne' else [some_value(chance, kind) for _ in range(chance.choice([1, 2, 5, 100]))]}
 
 
+def size_of(value, kind):
+    octets = str(value).encode()
+    return len(octets) + (10 * sum(octet > 127 for octet in octets) if kind.startswith('folded') else 0)
+
+
 def some_condition(chance, kind):
     if chance.random() < 0.3:
         return some_set(chance, kind)
-    test = 'eq' if kind.startswith('hash') else chance.choice([test for test in TESTS if test != 'sw' or kind.startswith('string')])
+    test = 'eq' if kind.startswith('hash') else chance.choice([test for test in TESTS if test != 'sw' or kind.startswith(('string', 'folded'))])
     if test == 'eq':
         return {'t': test, 'v1': some_value(chance, kind)}
     # Order and prefixes are sought with what stands for itself.
-    values = [value for value in (some_value(chance, kind) for _ in range(6)) if len(str(value).encode('utf-8', 'surrogatepass')) <= 1024][:2]
+    values = [value for value in (some_value(chance, kind) for _ in range(6)) if size_of(value, kind) <= 1024][:2]
     if len(test) == 2:
         return {'t': test, 'v1': values[0]}
     values.sort(key=order)
@@ -135,6 +146,13 @@ def is_near(seen, wanted):
     if isinstance(wanted, Near):
         return abs(fractions.Fraction(seen) - sum(wanted)) <= sum(map(abs, wanted)) / 10**12 + fractions.Fraction(5e-324)
     return seen == wanted
+
+
+def as_field(value, kind):
+    """What a value of a condition is compared as."""
+    if kind.startswith('hash') and value is not None:
+        return characters(read(json.dumps(value)))
+    return folded(value) if kind.startswith('folded') and value is not None else value
 
 
 class Oracle:
@@ -210,10 +228,10 @@ class Oracle:
         values = [] if value is None else value if isinstance(value, list) else [value]
         if condition['t'] in SETS:
             several = [condition['v1']] if condition['t'] == 'ne' else condition['v1']
-            several = [characters(read(json.dumps(one))) for one in several] if kind.startswith('hash') else several
+            several = [as_field(one, kind) for one in several]
             return any(one in several for one in values) if condition['t'] == 'in' else value is not None and not any(one in several for one in values)
-        v1 = characters(read(json.dumps(condition['v1']))) if kind.startswith('hash') else condition['v1']
-        return any(holds(condition['t'], one, v1, condition.get('v2')) for one in values)
+        v1, v2 = (as_field(condition.get(name), kind) for name in ('v1', 'v2'))
+        return any(holds(condition['t'], one, v1, v2) for one in values)
 
 
 IDS = ['a', 'ab', 'b', 'é', '\ue000', '\U0010ffff', 'p"1', "p'2", '%', 'x1', 'x2', 'x10', 'B', 'z/z', ' ']
@@ -274,7 +292,7 @@ def some_search(chance, stamps=()):
         if stamps and chance.random() < 0.1:
             param[name] = some_stamp(chance, stamps)
     if chance.random() < 0.1:
-        param['want'] = chance.sample(['name', 'tags', 'none', 'size'], chance.randint(1, 4))
+        param['want'] = chance.sample(['name', 'tags', 'none', 'size', 'title'], chance.randint(1, 4))
     if chance.random() < 0.3:
         test = chance.choice(TESTS)
         values = sorted((chance.choice(IDS + TEXTS[:12]) for _ in range(2)), key=str.encode)
@@ -307,7 +325,7 @@ def test_find_is_what_the_contents_say(stack, schemas, seed):
 
 def some_totals(chance, fields):
     plain = [name for name, kind in fields.items() if not kind.endswith('[]') and kind != 'hash']
-    numbers = [name for name in plain if fields[name] != 'string']
+    numbers = [name for name in plain if fields[name] not in ('string', 'folded')]
     want = {kind: chance.sample(names, chance.randint(1, len(names))) for kind, names in (('sum', numbers), ('min', plain), ('max', plain), ('avg', numbers))
             if names and chance.random() < 0.5}
     if chance.random() < 0.5:
@@ -429,6 +447,11 @@ REFUSED = [
     (where('name', 'gele', 'b', 'a'), 'AARG', ['v2']),
     (where('size', 'gtlt', 2, 1), 'AARG', ['v2']),
     (where('ratio', 'gelt', 0.2, 0.1), 'AARG', ['v2']),
+    (where('title', 'sw', 'é' * 47), 'AARG', ['v1']),
+    (where('title', 'ge', 'x' * 1025), 'AARG', ['v1']),
+    (where('words', 'in', ['x', 7]), 'AARG', ['v1']),
+    (where('title', 'eq', 7), 'AARG', ['v1']),
+    ({**FIND, 'want': {'sum': 'title'}}, 'AARG', ['sum']),
     (where('tags', 'gtle', '\U00010000', '\uffff'), 'AARG', ['v2']),
     ({**FIND, 'id': 'a'}, 'AARG', ['id']),
     ({**FIND, 'id': {'t': 'eq', 'v1': 1}}, 'AARG', ['v1']),

@@ -5,19 +5,19 @@ import string
 
 import pytest
 
-from schema import Schemas, export_content
+from schema import Schemas, export_content, folded
 from stack import Problem
 
 STACK = {'workers': 2}
 
-FIELDS = {'room': 'string', 'at': 'long', 'size': 'int', 'ratio': 'double', 'title': 'string', 'code': 'hash', 'tags': 'string[]'}
-INDEXES = [['room', '-at'], ['room', 'size', '-at'], ['size', '-title'], ['-ratio', 'at', '-title'], ['code', 'title']]
+FIELDS = {'room': 'string', 'at': 'long', 'size': 'int', 'ratio': 'double', 'title': 'string', 'code': 'hash', 'label': 'folded', 'tags': 'string[]'}
+INDEXES = [['room', '-at'], ['room', 'size', '-at'], ['size', '-title'], ['-ratio', 'at', '-title'], ['code', 'title'], ['room', '-label']]
 CLASSES = {'Note': {'items': {'Main': {'singleton': True, 'fields': FIELDS, 'indexes': INDEXES}, 'Line': {'fields': FIELDS, 'indexes': INDEXES}}}}
 TITLES = ['', 'a', 'ab', 'b', 'B', 'é', '\uffff', '\U00010000', '"', 'x' * 1024, 'x' * 1023 + 'y', 'z' * 3000]
 VALUES = {'room': ['r', 's'], 'at': [0, -1, 2**63 - 1, -2**63, 5, 6, 7], 'size': [1, 2, 3], 'ratio': [0, 0.1, -0.1, 1e300, 5e-324, 1 / 3], 'title': TITLES,
-          'code': [1, 'x', True]}
+          'code': [1, 'x', True], 'label': ['', 'É', 'e', 'Ea', 'Łb', 'l', 'ß' * 600, 'É' * 3000]}
 ORDERS = ['at', '-at', ['-at'], ['room', '-at'], ['-room', 'at'], ['size', '-title'], ['-size', 'title'], ['-ratio', 'at', '-title'], ['ratio', '-at', 'title'],
-          'title', '-title', 'ratio', '-ratio', 'size', ['size', 'at'], ['title', 'room'], ['at', '-size', 'ratio', '-title']]
+          'title', '-title', 'ratio', '-ratio', 'size', ['size', 'at'], ['title', 'room'], ['at', '-size', 'ratio', '-title'], 'label', ['room', '-label'], ['-room', 'label']]
 
 
 @pytest.fixture(scope='module')
@@ -91,7 +91,8 @@ class Oracle:
 
     @staticmethod
     def satisfies(condition, value):
-        test, v1, v2 = condition['t'], plain(condition['v1']), plain(condition.get('v2'))
+        test, fold = condition['t'], folded if FIELDS[condition['f']] == 'folded' else lambda text: text
+        v1, v2 = (plain(fold(condition[name])) if name in condition else None for name in ('v1', 'v2'))
         for one in value if isinstance(value, list) else [] if value is None else [plain(value)]:
             one = plain(one)
             if {'eq': lambda: one == v1, 'ge': lambda: one >= v1, 'lt': lambda: one < v1, 'gele': lambda: v1 <= one <= v2}[test]():
@@ -120,8 +121,8 @@ def some_search(chance):
     param = {'c': 'Note', 'i': item, 'order': chance.choice(ORDERS), 'limit': chance.choice([1, 2, 3, 7, 100]), 'where': [],
              'want': 'items' if item == 'Line' else chance.choice(['ids', 'items'])}
     for _ in range(chance.choice([0, 0, 1, 1, 2])):
-        name = chance.choice(['room', 'at', 'size', 'title', 'tags'])
-        values = sorted((one for one in chance.choices(VALUES.get(name, ['t', 'u', 'v']), k=2) if len(str(one)) <= 1024), key=plain) or ['a']
+        name = chance.choice(['room', 'at', 'size', 'title', 'label', 'tags'])
+        values = sorted((one for one in chance.choices(VALUES.get(name, ['t', 'u', 'v']), k=2) if len(str(one)) <= (90 if name == 'label' else 1024)), key=plain) or ['a']
         test = chance.choice(['eq', 'eq', 'ge', 'lt', 'gele'])
         param['where'].append({'f': name, 't': test, 'v1': values[0], **({'v2': values[-1]} if test == 'gele' else {})})
     if len(param['where']) > 1 and chance.random() < 0.5:

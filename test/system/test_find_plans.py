@@ -11,7 +11,7 @@ pytestmark = pytest.mark.plain  # plans of the database alone
 STACK = {'workers': 1, 'settings': {'limit_find_items': 10000}, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
                                     'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_nested_statements': 'off'}}
 COUNT = 30_000
-FIELDS = {'section': 'string', 'size': 'int', 'name': 'string', 'depends': 'string[]'}
+FIELDS = {'section': 'string', 'size': 'int', 'name': 'string', 'depends': 'string[]', 'label': 'folded'}
 INDEXES = [['section', '-size'], ['section', 'size', '-name']]
 
 
@@ -23,7 +23,7 @@ def loaded(stack, tmp_path_factory):
         insert into doc select 'Package', 'p' || to_char(n, 'FM00000'), 1, 1, 1, 0, 0 from generate_series(0, {COUNT - 1}) n""")
     stack.psql('lab', f"""
         insert into item select 'Package', 'p' || to_char(n, 'FM00000'), 'Sta', '', 1, 1,
-          json_build_object('section', 's' || n % 50, 'size', n / 2, 'name', md5(n::text),
+          json_build_object('section', 's' || n % 50, 'size', n / 2, 'name', md5(n::text), 'label', 'Émile ' || n,
             'depends', array['d' || n % 1000, 'd' || n % 997, case when n % 3000 = 0 then 'libc6' end]), false
           from generate_series(0, {COUNT - 1}) n""")
     schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
@@ -49,6 +49,7 @@ SEARCHES = [
     ('equal text', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {}, 'v_Package_Sta_section', False, 101),
     ('equal number', [{'f': 'size', 't': 'eq', 'v1': 77}], {}, 'v_Package_Sta_size', False, 2),
     ('prefix', [{'f': 'section', 't': 'sw', 'v1': 's4'}], {}, 'Index Cond: ((section >= ', True, 6600),
+    ('folded prefix', [{'f': 'label', 't': 'sw', 'v1': 'EMILE 12'}], {}, 'v_Package_Sta_label', True, 1300),
     ('range', [{'f': 'size', 't': 'gelt', 'v1': 100, 'v2': 120}], {}, 'v_Package_Sta_size', True, 40),
     ('one of some', [{'f': 'section', 't': 'in', 'v1': ['s7', 's8']}], {}, 'Index Cond: (section = ANY', True, 1300),
     ('one of some elements', [{'f': 'depends', 't': 'in', 'v1': ['libc6', 'none']}], {}, 'Index Cond: (value = ANY', True, 12),

@@ -174,19 +174,19 @@ def test_it_is_encrypted_again_while_it_serves(vault):
 
 def test_fields_are_in_clear_where_they_are_declared_so(vault, tmp_path):
     vault.put('vault', {'c': 'Plan', 'id': 'before', 'items': [{'c': 'Info', 'j': {'day': 3, 'tags': ['a'], 'text': PLANTED}}]})
-    schemas, info = Schemas(vault, tmp_path), {'singleton': True, 'fields': {'day': 'int', 'tags': 'string[]'}}
+    schemas, info = Schemas(vault, tmp_path), {'singleton': True, 'fields': {'day': 'int', 'tags': 'string[]', 'name': 'folded'}}
     schemas.set('vault', {'Person': PERSON, 'Plan': {'items': {'Info': info}}})
     assert 'encrypted' in schemas.run('apply', 'vault', status=1)
     schemas.set('vault', {'Person': PERSON, 'Plan': {'items': {'Row': {'fields': {'day': 'int'}, 'clear': True}}}})
     assert 'encrypted' in schemas.run('apply', 'vault', status=1)
     schemas.apply('vault', {'Person': PERSON, 'Plan': {'items': {'Info': {**info, 'clear': True}}}})
-    vault.put('vault', {'c': 'Plan', 'id': 'after', 'items': [{'c': 'Info', 'j': {'day': 5, 'tags': ['a', 'b'], 'text': PLANTED}}]})
+    vault.put('vault', {'c': 'Plan', 'id': 'after', 'items': [{'c': 'Info', 'j': {'day': 5, 'tags': ['a', 'b'], 'name': 'Émile', 'text': PLANTED}}]})
 
     def find(*where):
         return vault.op('vault', 'find', {'c': 'Plan', 'i': 'Info', 'where': list(where)})['out']['ids']
 
     assert set(find({'f': 'day', 't': 'gt', 'v1': 2})) == {'before', 'after'}
-    assert find({'f': 'day', 't': 'gt', 'v1': 4}) == ['after']
+    assert find({'f': 'day', 't': 'gt', 'v1': 4}) == find({'f': 'name', 't': 'sw', 'v1': 'EM'}) == ['after']
     vault.put('vault', {'c': 'Plan', 'id': 'after', 'items': [{'c': 'Info', 'j': {'day': 1, 'text': PLANTED}}]})
     assert find({'f': 'day', 't': 'gt', 'v1': 4}) == [] and PLANTED not in dump(vault)
 

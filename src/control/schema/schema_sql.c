@@ -17,6 +17,7 @@ static const struct {
     [FIELD_INT] = {"integer", "export_int", "export_ints"},
     [FIELD_DOUBLE] = {"double precision", "export_double", "export_doubles"},
     [FIELD_HASH] = {"text", "property_text", "property_texts"},
+    [FIELD_FOLDED] = {"text", "export_folded", "export_foldeds"},
 };
 
 const char *schema_sql_element(const struct schema_field *field)
@@ -27,7 +28,7 @@ const char *schema_sql_element(const struct schema_field *field)
 const char *schema_sql_type(const struct schema_field *field)
 {
     static const char *const lists[FIELD_TYPES] = {"text[]", "bigint[]", "integer[]", "double precision[]",
-                                                   "text[]"};
+                                                   "text[]", "text[]"};
     return field->is_list ? lists[field->type] : types[field->type].sql;
 }
 
@@ -62,7 +63,7 @@ void schema_sql_table(struct builder *sql, struct side_name name, const char *ro
 
 static const char *collation(const struct schema_field *field)
 {
-    return field->type == FIELD_STRING || field->type == FIELD_HASH ? " collate \"C\"" : "";
+    return field_type_is_text(field->type) ? " collate \"C\"" : "";
 }
 
 void schema_sql_column(struct builder *sql, struct side_name name, const struct schema_field *field,

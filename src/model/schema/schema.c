@@ -112,7 +112,7 @@ bool schema_is_field_name(struct bytes name)
 static const char *const type_names[FIELD_TYPES][2] = {
     [FIELD_STRING] = {"string", "string[]"}, [FIELD_LONG] = {"long", "long[]"},
     [FIELD_INT] = {"int", "int[]"},          [FIELD_DOUBLE] = {"double", "double[]"},
-    [FIELD_HASH] = {"hash", "hash[]"},
+    [FIELD_HASH] = {"hash", "hash[]"},       [FIELD_FOLDED] = {"folded", "folded[]"},
 };
 
 const char *schema_type_name(enum field_type type, bool is_list)

@@ -6,8 +6,15 @@
 #include "base/bytes.h"
 
 /* Types of an exported field; a list of one of them is allowed too.  A hash is only compared: its column has
- * the characters of any value, in an encrypted namespace a hash of them (shown.h). */
-enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_HASH, FIELD_TYPES };
+ * the characters of any value, in an encrypted namespace a hash of them (shown.h).  The column of a folded
+ * string has it without differences of case and accents, as field_folded() of the database returns it. */
+enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_HASH, FIELD_FOLDED, FIELD_TYPES };
+
+/* Does the column have texts? */
+static inline bool field_type_is_text(enum field_type type)
+{
+    return type == FIELD_STRING || type == FIELD_HASH || type == FIELD_FOLDED;
+}
 
 struct content_schema; /* model/content/content.h */
 

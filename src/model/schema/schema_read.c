@@ -47,7 +47,7 @@ static bool schema_read_read_field(struct schema_reader *reader, struct schema_n
     if (node.value->kind != JSON_STRING || !schema_type_of(node.value->value, &field->type, &field->is_list))
         return schema_reader_refuse(
             reader, node.path,
-            "A type is expected: string, long, int, double or hash, or a list of one, as string[].");
+            "A type is expected: string, folded, long, int, double or hash, or a list of one, as string[].");
     return true;
 }
 

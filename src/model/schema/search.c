@@ -129,12 +129,13 @@ static void add_ordered_columns(struct composing *composing, const char *name)
  * the number `number`. */
 static void add_place(struct composing *composing, int number, size_t first, size_t terms)
 {
-    static const char *const types[FIELD_TYPES] = {"text", "bigint", "integer", "double precision", "text"};
+    static const char *const types[FIELD_TYPES] = {"text", "bigint", "integer", "double precision",
+                                                   "text", "text"};
     const struct search *search = composing->search;
     for (size_t term = first; term < first + terms; term++) {
         enum field_type type = term < search->order_count ? search->orders[term].field->type : FIELD_STRING;
         builder_printf(composing->sql, "%s$%d::text%s%s", term > first ? ", " : "", number + (int)term,
-                       type == FIELD_STRING ? "" : "::", type == FIELD_STRING ? "" : types[type]);
+                       field_type_is_text(type) ? "" : "::", field_type_is_text(type) ? "" : types[type]);
     }
 }
 

@@ -3,6 +3,9 @@
 
 #include "model/schema/search_prefix.h"
 
+/* No folded text has U+10FFFF, and what stands for a long one has it once: behind all that start alike. */
+#define FOLDED_END "U&'\\+10FFFF\\+10FFFF'"
+
 static void search_test_add_number(struct builder *sql, struct pg_params *params, const char *before,
                                    const char *type)
 {
@@ -16,6 +19,10 @@ static void search_test_add_value(struct builder *sql, struct pg_params *params,
 {
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
+    case FIELD_FOLDED:
+        pg_params_add_text(params, value.text);
+        builder_printf(sql, "%sstampd.field_folded($%d::text)", operator, params->count);
+        break;
     case FIELD_STRING:
     case FIELD_HASH:
         pg_params_add_text(params, value.text);
@@ -55,7 +62,11 @@ static void add_list(struct builder *sql, struct pg_params *params, const struct
         texts[i] = type == FIELD_DOUBLE ? bytes_of(arena_printf(arena, "%.17g", condition->list[i].number))
                                         : condition->list[i].text;
     pg_params_add_text_array(params, texts, count);
-    search_test_add_number(sql, params, "", type == FIELD_DOUBLE ? "text[]::double precision[]" : "text[]");
+    if (type == FIELD_FOLDED)
+        builder_printf(sql, "array(select stampd.field_folded(v) from unnest($%d::text[]) v)", params->count);
+    else
+        search_test_add_number(sql, params, "",
+                               type == FIELD_DOUBLE ? "text[]::double precision[]" : "text[]");
 }
 
 /* Adds the condition that an SQL expression has one of the values, or none of them. */
@@ -88,7 +99,8 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
         builder_printf(sql, "%s is %snull", column, condition->values[0].integer ? "not " : "");
         return;
     }
-    if (test == SEARCH_SW)
+    bool is_folded = condition->field && condition->field->type == FIELD_FOLDED;
+    if (test == SEARCH_SW && !is_folded)
         has_high = search_prefix_end(params->arena, high.text, &high.text);
     if (lower[test]) {
         builder_add_bytes(sql, bytes_of(column));
@@ -99,6 +111,8 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
     if (has_high) {
         builder_add_bytes(sql, bytes_of(column));
         search_test_add_value(sql, params, condition, upper[test], high);
+        if (test == SEARCH_SW && is_folded)
+            builder_add_text(sql, " || " FOLDED_END);
     }
 }
 

@@ -157,7 +157,7 @@ struct cursor_row find_search_row(const struct search *search)
                              .bytes_most = 2 * CURSOR_NAME_MOST};
     for (size_t i = 0; i < search->order_count; i++) {
         row.texts[2 + i] = search->orders[i].after;
-        row.bytes_most += search->orders[i].field->type == FIELD_STRING ? VALUE_FIELD_SIZE : NUMBER_SIZE;
+        row.bytes_most += field_type_is_text(search->orders[i].field->type) ? VALUE_FIELD_SIZE : NUMBER_SIZE;
     }
     return row;
 }

@@ -25,7 +25,7 @@ static enum fault read_field(const struct reader *reader, const struct search *s
     enum field_type type = (*field_r)->type;
     if ((*field_r)->is_list || type == FIELD_HASH)
         return reader_wrong_value(reader, element, member, "A list and a hash have no totals.");
-    if (must_add && type == FIELD_STRING)
+    if (must_add && field_type_is_text(type))
         return reader_wrong_value(reader, element, member, "A field of numbers is expected.");
     return FAULT_NONE;
 }
@@ -116,7 +116,7 @@ static void write_value(struct builder *body, struct arena *arena, const struct 
         builder_add_text(body, "null");
     else if (kind == TOTALS_AVG)
         write_average(body, arena, value);
-    else if (field->type == FIELD_STRING)
+    else if (field_type_is_text(field->type))
         json_add_string(body, value);
     else
         builder_add_bytes(body, value);

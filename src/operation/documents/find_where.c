@@ -9,7 +9,8 @@
 
 enum {
     DEPTH_MOST = 4,
-    NODES_MOST = 16384 /* 56 conditions with lists of 100 values */
+    NODES_MOST = 16384, /* 56 conditions with lists of 100 values */
+    FOLDED_GROWTH = 11  /* U+FDFA: 3 bytes become 33 */
 };
 
 const char *const find_where_tests[SEARCH_TESTS] = {
@@ -32,7 +33,7 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
         if (!search_is_whole(condition->test) && i != SEARCH_EXISTS && type == FIELD_HASH)
             return reader_wrong(reader, element, "t",
                                 "One of eq, ne, in, nin, exists is expected: a hash has no order.");
-        if (i == SEARCH_SW && type != FIELD_STRING)
+        if (i == SEARCH_SW && type != FIELD_STRING && type != FIELD_FOLDED)
             return reader_wrong(reader, element, "t", "Only strings can start with something.");
         return FAULT_NONE;
     }
@@ -83,6 +84,26 @@ static enum fault find_where_read_text(const struct reader *reader, const struct
     return FAULT_NONE;
 }
 
+/* The database folds the text, to at most eleven bytes for each that is not ASCII; the same limit holds for
+ * the result. */
+static enum fault read_folded(const struct reader *reader, const struct search_place *at,
+                              const struct search_condition *condition, struct bytes *text_r)
+{
+    const struct json *json = at->value;
+    size_t size = 0;
+    if (!json || json->kind != JSON_STRING)
+        return refuse_value(reader, at, "A string is expected.");
+    for (size_t i = 0; i < json->value.size; i++)
+        size += (unsigned char)json->value.data[i] < 0x80 ? 1 : FOLDED_GROWTH;
+    if (!search_is_whole(condition->test) && size > VALUE_FIELD_MOST)
+        return refuse_value(
+            reader, at,
+            "A string of up to 1,024 bytes is expected, of which one that is not ASCII counts "
+            "eleven: only eq, ne, in and nin take a longer one.");
+    *text_r = json->value;
+    return FAULT_NONE;
+}
+
 static enum fault find_where_read_value(const struct reader *reader, const struct search_place *at,
                                         const struct search_condition *condition, struct search_value *value)
 {
@@ -91,6 +112,8 @@ static enum fault find_where_read_value(const struct reader *reader, const struc
     switch (type) {
     case FIELD_STRING:
         return find_where_read_text(reader, at, condition, &value->text);
+    case FIELD_FOLDED:
+        return read_folded(reader, at, condition, &value->text);
     case FIELD_HASH:
         if (json && value_of_json(reader->call->arena, json, &value->text))
             return FAULT_NONE;
@@ -155,6 +178,8 @@ static bool is_reversed(enum field_type type, const struct search_value *values)
         return bytes_compare(values[0].text, values[1].text) > 0;
     case FIELD_DOUBLE:
         return values[0].number > values[1].number;
+    case FIELD_FOLDED: /* what is below what is known when both are folded */
+        return false;
     case FIELD_LONG:
     case FIELD_INT:
     default:
