@@ -200,6 +200,20 @@ def test_tabs_with_a_function_follow_the_account_that_signs_in(desk):
     other.close()
 
 
+def test_a_function_that_returns_the_new_token_later_is_asked_again(desk):
+    """What one tab writes to `localStorage` may reach another one behind its message."""
+    one, other = desk.open(), desk.open()
+    for tab in (one, other):
+        tab.run("""db.transport.fetch = (address, { headers: { Authorization, ...headers }, ...init }) => fetch(address, { ...init, headers })""")
+    one.run("void (window.asked = 0); db.setToken(() => ++asked > 5 ? 'st_ben.secret' : 'st_ann.secret')")
+    other.run("db.setToken('st_ben.secret')")
+    write(other, '1', 'of Ben', wait='')
+    assert desk.lines() == {'1': 'of Ben'}
+    assert one.run('[asked, db.cache.account]') == [6, 'ben']
+    one.close()
+    other.close()
+
+
 @pytest.mark.parametrize('step', ['before it is sent', 'before its answer is read', 'before its answer is stored'])
 def test_a_tab_that_is_killed_at_a_step_of_a_change(desk, step):
     tab = desk.open(step)

@@ -155,8 +155,7 @@ export class Session {
    * @param {Options['token']} token @param {string} [account] where the token does not name it */
   setToken(token, account) {
     this.transport.setToken(token, account)
-    this.transport.authorize(false).catch(() => {})
-    this.tabs.post({ what: 'token' })
+    this.transport.authorize(false).finally(() => this.tabs.post({ what: 'token', account: this.transport.account })).catch(() => {})
     this.recorder.dropped.clear()
     this.markAll()
     this.loop.wake()

@@ -4,17 +4,17 @@
  * one that leads: nothing is stored behind what is missing there. */
 import { Fault } from './fault.js'
 import { channel } from './leader.js'
+import { delayOf } from './loop.js'
+import { stranger } from './transport.js'
 
 /** @typedef {import('./types.js').Batch} Batch */
 
-/** A fault for another tab. @param {Fault | null} fault */
-function factsOf(fault) {
-  if (!fault) return null
-  const { code, message, status, phase, args, at, detail, retryAfter } = fault
-  return { code, message, status, phase, args, at, detail, retryAfter }
-}
+/** A fault for another tab, with its message: Error keeps that where a copy has nothing. @param {Fault | null} fault */
+const factsOf = fault => fault && { ...fault, message: fault.message }
 
-const STRANGER = new Fault({ code: 'CACCOUNT', message: 'In the tab that talks to the server, another account is signed in.' })
+const ASKED_MOST = 8               // times, in growing pauses, for the token of an account of which nothing waits
+
+const STRANGER = stranger()
 
 /** @param {any} facts */
 const faultOf = facts => facts && new Fault(facts)
@@ -31,6 +31,7 @@ export class Tabs {
     this.count = 0
     /** Who is signed in there, and what has failed there. @type {string | undefined} */ this.account = undefined
     /** @type {Fault | null} */ this.fault = null
+    /** Whose token is asked for, in the tab that leads. @type {Set<string>} */ this.sought = new Set()
     this.wire = channel(name, message => this.receive(message))
   }
 
@@ -44,6 +45,7 @@ export class Tabs {
   }
 
   close() {
+    this.sought.clear()
     this.wire.close()
   }
 
@@ -121,6 +123,23 @@ export class Tabs {
     loop.wake()
   }
 
+  /** Another account has signed in, in another tab: as the leader, asks the function for the token, which may return its token here as well.
+   * It may do so later: what that tab has written to `localStorage` can come behind its message.  So it is asked again, as long as a change
+   * of the account waits. @param {string} [account] absent: it is not known */
+  async seek(account = '') {
+    const { session: { transport, cache, loop, backoff }, sought } = this
+    if (sought.has(account)) return
+    sought.add(account)
+    for (let failures = 0; sought.has(account); failures++) {
+      transport.forgetToken()
+      await transport.authorize(false).catch(() => {})
+      loop.wake() // with nothing to send of the former account
+      const isWaited = failures < ASKED_MOST || [...cache.outbox.values()].some(({ by }) => by === account)
+      if (account && account !== transport.account && isWaited) await new Promise(resolve => setTimeout(resolve, delayOf(backoff, failures, 0)))
+      else sought.delete(account)
+    }
+  }
+
   // --- from the others ---
 
   /** @param {any} message */
@@ -129,7 +148,9 @@ export class Tabs {
     if (what === 'batch') {
       session.cache.apply(more.batch)
       if (more.isStored) session.cache.log.know(more.batch)
-      if (this.leads) session.loop.wake()
+      if (!this.leads) return
+      session.loop.wake()
+      for (const [, entry] of more.batch.outbox ?? []) if (entry && !session.cache.isOwn(entry)) void this.seek(entry.by)
     } else if (what === 'settled') session.settle(more.id, faultOf(more.fault), more.out)
     else if (what === 'wants') {
       this.others.set(more.tab, more.keys)
@@ -149,10 +170,7 @@ export class Tabs {
     } else if (this.leads) {
       if (what === 'hand') this.takeOver(/** @type {any} */ (more))
       else if (what === 'sync') session.syncNow()
-      else if (what === 'token') { // a function may return another one now
-        session.transport.forgetToken()
-        session.transport.authorize(false).catch(() => {}).then(() => session.loop.wake()) // with nothing to send of the former account
-      }
+      else if (what === 'token') void this.seek(more.account)
     } else this.follow(what, more)
   }
 
