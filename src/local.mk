@@ -61,12 +61,10 @@ libstampd_a_SOURCES = \
 	src/control/archive/importer.c src/control/archive/importer.h \
 	src/control/archive/importer_files.c src/control/archive/importer_files.h \
 	src/control/backoff.c src/control/backoff.h \
-	src/control/backup/backup_draft.c src/control/backup/backup_draft.h \
 	src/control/backup/backup_files.c src/control/backup/backup_files.h \
 	src/control/backup/backup_folder.c src/control/backup/backup_folder.h \
 	src/control/backup/backup_log.c src/control/backup/backup_log.h \
 	src/control/backup/backup_objects.c src/control/backup/backup_objects.h \
-	src/control/backup/backup_rows.c src/control/backup/backup_rows.h \
 	src/control/backup/backup_tool.c src/control/backup/backup_tool.h \
 	src/control/backup/cmd_backup.c src/control/backup/cmd_backup.h \
 	src/control/backup/cmd_backup_check.c \
@@ -76,7 +74,6 @@ libstampd_a_SOURCES = \
 	src/control/cmd_check.c \
 	src/control/cmd_journal.c \
 	src/control/cmd_key.c src/control/cmd_key.h \
-	src/control/cmd_key_records.c \
 	src/control/cmd_operations.c \
 	src/control/cmd_ping.c \
 	src/control/cmd_push.c \
@@ -97,7 +94,6 @@ libstampd_a_SOURCES = \
 	src/control/files/cmd_files.c \
 	src/control/files/files_place.c src/control/files/files_place.h \
 	src/control/files/files_reseal.c src/control/files/files_reseal.h \
-	src/control/files/files_walk.c src/control/files/files_walk.h \
 	src/control/files/stored_files.c src/control/files/stored_files.h \
 	src/control/folder_reach.c src/control/folder_reach.h \
 	src/control/foreign/couch/cmd_import_couchdb.c \
@@ -116,7 +112,6 @@ libstampd_a_SOURCES = \
 	src/control/foreign/firestore/firestore_log.c src/control/foreign/firestore/firestore_log.h \
 	src/control/foreign/firestore/firestore_mapping.c src/control/foreign/firestore/firestore_mapping.h \
 	src/control/foreign/firestore/firestore_wire.c src/control/foreign/firestore/firestore_wire.h \
-	src/control/foreign/foreign_ids.c src/control/foreign/foreign_ids.h \
 	src/control/foreign/foreign_import.c src/control/foreign/foreign_import.h \
 	src/control/foreign/foreign_mapping.c src/control/foreign/foreign_mapping.h \
 	src/control/journal_shell.c src/control/journal_shell.h \
@@ -139,7 +134,6 @@ libstampd_a_SOURCES = \
 	src/control/ns/cmd_ns_quotas.c \
 	src/control/ns/cmd_ns_reads.c \
 	src/control/ns/migrations.c src/control/ns/migrations.h \
-	src/control/ns/ns_database.c src/control/ns/ns_database.h \
 	src/control/ns/ns_keys.c src/control/ns/ns_keys.h \
 	src/control/ns/ns_purge.c src/control/ns/ns_purge.h \
 	src/control/ns/ns_registry.c src/control/ns/ns_registry.h \
@@ -156,22 +150,18 @@ libstampd_a_SOURCES = \
 	src/control/schema/schema_join.c \
 	src/control/schema/schema_plan.c src/control/schema/schema_plan.h \
 	src/control/schema/schema_plan_indexes.c src/control/schema/schema_plan_indexes.h \
-	src/control/schema/schema_planning.c src/control/schema/schema_planning.h \
 	src/control/schema/schema_sql.c src/control/schema/schema_sql.h \
 	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
 	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
 	src/control/servers.c src/control/servers.h \
 	src/control/task/cmd_cron.c \
-	src/control/task/cmd_task.c \
-	src/control/task/cmd_task_limit.c src/control/task/cmd_task_limit.h \
-	src/control/task/cmd_task_pause.c src/control/task/cmd_task_pause.h \
-	src/control/task/cmd_task_redrive.c src/control/task/cmd_task_redrive.h \
+	src/control/task/cmd_task.c src/control/task/cmd_task.h \
+	src/control/task/cmd_task_limit.c \
 	src/control/task/task_session.c src/control/task/task_session.h \
 	src/control/verify/archive_comparison.c src/control/verify/archive_comparison.h \
 	src/control/verify/cmd_verify.c \
 	src/control/verify/findings.c src/control/verify/findings.h \
 	src/document/cache.c src/document/cache.h \
-	src/document/commit_slots.c src/document/commit_slots.h \
 	src/document/documents.c src/document/documents.h \
 	src/document/documents_private.h \
 	src/document/transaction.c src/document/transaction.h \
@@ -280,7 +270,6 @@ libstampd_a_SOURCES = \
 	src/live/topics/live_index.c src/live/topics/live_index.h \
 	src/live/topics/live_key.c src/live/topics/live_key.h \
 	src/live/topics/live_question.c src/live/topics/live_question.h \
-	src/live/topics/live_ranges.c src/live/topics/live_ranges.h \
 	src/live/topics/live_records.c src/live/topics/live_records.h \
 	src/log/disk_entries.c src/log/disk_entries.h \
 	src/log/disk_log.c src/log/disk_log.h \
@@ -306,7 +295,6 @@ libstampd_a_SOURCES = \
 	src/model/content/content_read.h \
 	src/model/content/content_read_parts.c \
 	src/model/content/content_read_value.c \
-	src/model/content/content_references.c src/model/content/content_references.h \
 	src/model/content/content_take.c src/model/content/content_take.h \
 	src/model/content/content_value.c src/model/content/content_value.h \
 	src/model/content/content_violation.c \
@@ -314,7 +302,6 @@ libstampd_a_SOURCES = \
 	src/model/document/copies.c src/model/document/copies.h \
 	src/model/document/delta.c src/model/document/delta.h \
 	src/model/document/document.c src/model/document/document.h \
-	src/model/document/document_pack.c src/model/document/document_pack.h \
 	src/model/document/draft.c src/model/document/draft.h \
 	src/model/document/expiry.c src/model/document/expiry.h \
 	src/model/document/item.c src/model/document/item.h \
@@ -329,29 +316,20 @@ libstampd_a_SOURCES = \
 	src/model/record_rules.c src/model/record_rules.h \
 	src/model/resource_file.c src/model/resource_file.h \
 	src/model/rules/rules.h \
-	src/model/rules/rules_caller.c \
 	src/model/rules/rules_case.c src/model/rules/rules_case.h \
 	src/model/rules/rules_condition.c \
 	src/model/rules/rules_decide.c \
-	src/model/rules/rules_deed.c src/model/rules/rules_deed.h \
-	src/model/rules/rules_documents.c src/model/rules/rules_documents.h \
 	src/model/rules/rules_left.c src/model/rules/rules_left.h \
-	src/model/rules/rules_outline.c src/model/rules/rules_outline.h \
 	src/model/rules/rules_private.h \
 	src/model/rules/rules_read.c \
-	src/model/rules/rules_read_condition.c src/model/rules/rules_read_condition.h \
 	src/model/rules/rules_reader.c src/model/rules/rules_reader.h \
 	src/model/rules/rules_schema.c src/model/rules/rules_schema.h \
 	src/model/rules/rules_sight.c src/model/rules/rules_sight.h \
-	src/model/rules/rules_view.c \
 	src/model/schema/definition.c src/model/schema/definition.h \
 	src/model/schema/schema.c src/model/schema/schema.h \
 	src/model/schema/schema_class.h \
-	src/model/schema/schema_index.c src/model/schema/schema_index.h \
-	src/model/schema/schema_indexes.c src/model/schema/schema_indexes.h \
 	src/model/schema/schema_read.c \
 	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
-	src/model/schema/schema_thumbnails.c src/model/schema/schema_thumbnails.h \
 	src/model/schema/search.c src/model/schema/search.h \
 	src/model/schema/search_plan.c src/model/schema/search_plan.h \
 	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \
@@ -360,7 +338,6 @@ libstampd_a_SOURCES = \
 	src/model/schema/search_totals.c src/model/schema/search_totals.h \
 	src/model/schema/shown.c src/model/schema/shown.h \
 	src/model/task/cron.c src/model/task/cron.h \
-	src/model/task/cron_fields.c src/model/task/cron_fields.h \
 	src/model/task/task.c src/model/task/task.h \
 	src/model/task/worker_queues.c src/model/task/worker_queues.h \
 	src/model/trace.c src/model/trace.h \
@@ -404,10 +381,8 @@ libstampd_a_SOURCES = \
 	src/operation/administration/rules_warnings.c src/operation/administration/rules_warnings.h \
 	src/operation/administration/schema.c \
 	src/operation/administration/task.c src/operation/administration/task.h \
-	src/operation/administration/tasks.c \
-	src/operation/administration/tasks_everywhere.c src/operation/administration/tasks_everywhere.h \
-	src/operation/administration/tasks_inquiry.c src/operation/administration/tasks_inquiry.h \
-	src/operation/administration/tasks_queues.c src/operation/administration/tasks_queues.h \
+	src/operation/administration/tasks.c src/operation/administration/tasks.h \
+	src/operation/administration/tasks_queues.c \
 	src/operation/administration/warnings.c \
 	src/operation/answer.c src/operation/answer.h \
 	src/operation/attachments/attach.c src/operation/attachments/attach.h \
@@ -423,11 +398,9 @@ libstampd_a_SOURCES = \
 	src/operation/builtin.c src/operation/builtin.h \
 	src/operation/call.h \
 	src/operation/classes.c src/operation/classes.h \
-	src/operation/collections/collection.c \
+	src/operation/collections/collection.c src/operation/collections/collection.h \
 	src/operation/collections/collection_judged.c src/operation/collections/collection_judged.h \
-	src/operation/collections/collection_page.c src/operation/collections/collection_page.h \
-	src/operation/collections/collection_request.c src/operation/collections/collection_request.h \
-	src/operation/collections/collection_unchanged.c src/operation/collections/collection_unchanged.h \
+	src/operation/collections/collection_request.c \
 	src/operation/cursor.c src/operation/cursor.h \
 	src/operation/documents/build.c src/operation/documents/build.h \
 	src/operation/documents/change.c src/operation/documents/change.h \
@@ -445,7 +418,6 @@ libstampd_a_SOURCES = \
 	src/operation/execute.c src/operation/execute.h \
 	src/operation/files.c src/operation/files.h \
 	src/operation/idempotency.c src/operation/idempotency.h \
-	src/operation/issuers/issuer_fetch.c src/operation/issuers/issuer_fetch.h \
 	src/operation/issuers/issuers.c \
 	src/operation/judge/filters.c src/operation/judge/filters.h \
 	src/operation/judge/judge.c src/operation/judge/judge.h \
@@ -457,13 +429,11 @@ libstampd_a_SOURCES = \
 	src/operation/keyed_digest.c src/operation/keyed_digest.h \
 	src/operation/long_poll.c src/operation/long_poll.h \
 	src/operation/module/module.c src/operation/module/module.h \
-	src/operation/module/module_access.h \
 	src/operation/module/module_convert.h \
 	src/operation/module/module_document.h \
 	src/operation/module/module_filter.c src/operation/module/module_filter.h \
 	src/operation/module/module_run.c src/operation/module/module_run.h \
 	src/operation/module/module_try.c src/operation/module/module_try.h \
-	src/operation/module/module_watch.c src/operation/module/module_watch.h \
 	src/operation/openapi/openapi.c \
 	src/operation/operation.h \
 	src/operation/passkeys/passkey.c \
@@ -471,7 +441,6 @@ libstampd_a_SOURCES = \
 	src/operation/passkeys/passkey_credential.c src/operation/passkeys/passkey_credential.h \
 	src/operation/passkeys/passkey_list.c src/operation/passkeys/passkey_list.h \
 	src/operation/push/push.c \
-	src/operation/push/push_key.c src/operation/push/push_key.h \
 	src/operation/push/push_send.c src/operation/push/push_send.h \
 	src/operation/push/pushkey.c \
 	src/operation/push/subs.c \
@@ -521,10 +490,8 @@ libstampd_a_SOURCES = \
 	src/queue/manager.c src/queue/manager.h \
 	src/queue/manager_namespaces.c \
 	src/queue/manager_private.h \
-	src/queue/metrics.c src/queue/metrics.h \
 	src/queue/registry.c src/queue/registry.h \
 	src/queue/runner.c src/queue/runner.h \
-	src/queue/wakeups.c src/queue/wakeups.h \
 	src/records/order.c src/records/order.h \
 	src/records/pieces.c src/records/pieces.h \
 	src/records/records.c src/records/records.h \
@@ -649,7 +616,6 @@ libstampd_a_SOURCES = \
 	src/store/documents/store_owners.c src/store/documents/store_owners.h \
 	src/store/documents/store_schema.c src/store/documents/store_schema.h \
 	src/store/documents/store_shown.c src/store/documents/store_shown.h \
-	src/store/documents/store_snapshot.c \
 	src/store/proof.c src/store/proof.h \
 	src/store/refusal.c src/store/refusal.h \
 	src/store/refusal_table.h \

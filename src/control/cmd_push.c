@@ -7,7 +7,7 @@
 #include "control/cmd_key.h"
 #include "control/message.h"
 #include "control/record.h"
-#include "operation/push/push_key.h"
+#include "operation/push/push_send.h"
 
 enum { PROBLEM_BYTES = 600 };
 

@@ -5,7 +5,6 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "document/commit_slots.h"
 #include "model/document/stamp.h"
 #include "segment/lineage.h"
 #include "segment/counts/metrics.h"
@@ -13,6 +12,59 @@
 #include "segment/counts/waits.h"
 #include "segment/writer_queue.h"
 #include "store/documents/store_schema.h"
+
+/* --- commit slots --- */
+
+/* The slots of what a commit writes: of its documents and of their classes (freshness.md). */
+
+struct commit_slots {
+    const struct segment *segment;
+    int ns;
+    uint32_t *list;  /* no duplicates */
+    uint64_t *own;   /* parallel to it: the stamps before the commit */
+    uint64_t *moved; /* and at their move */
+    size_t count;
+    struct bytes last_class; /* whose slot was added last; NO_BYTES: none */
+};
+
+/* For so many documents at most. */
+static struct commit_slots commit_slots_open(const struct segment *segment, int ns, struct arena *arena,
+                                             size_t documents)
+{
+    const size_t most = 2 * documents;
+    return (struct commit_slots){.segment = segment,
+                                 .ns = ns,
+                                 .list = ARENA_ARRAY(arena, uint32_t, most),
+                                 .own = ARENA_ARRAY(arena, uint64_t, most),
+                                 .moved = ARENA_ARRAY(arena, uint64_t, most)};
+}
+
+/* Where the slot, which was added, is in the list. */
+static size_t commit_slots_find(const struct commit_slots *slots, uint32_t slot)
+{
+    size_t place = 0;
+    while (place < slots->count && slots->list[place] != slot)
+        place++;
+    return place;
+}
+
+static void add_commit_slots(struct commit_slots *slots, uint32_t slot)
+{
+    if (commit_slots_find(slots, slot) == slots->count)
+        slots->list[slots->count++] = slot;
+}
+
+/* Adds the slot of a document of the class, and that of the class.  `class` must stay until the next call.
+ * Documents of a class are often neighbours. */
+static void commit_slots_add(struct commit_slots *slots, struct bytes class, uint32_t slot)
+{
+    add_commit_slots(slots, slot);
+    if (!bytes_equal(slots->last_class, class))
+        add_commit_slots(slots, slots_of_class(slots->segment, slots->ns, class));
+    slots->last_class = class;
+}
+
+/* --- transaction commit --- */
 
 /* How long a worker waits for the old backend to end after an unknown outcome. */
 enum { RECONNECT_MS = 5000 };

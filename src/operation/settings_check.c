@@ -19,7 +19,7 @@
 #include "model/task/cron.h"
 #include "edge/crypto/crypto.h"
 #include "operation/module/module.h"
-#include "operation/push/push_key.h"
+#include "operation/push/push_send.h"
 
 enum {
     LINE_BYTES = 1200,

@@ -3,9 +3,13 @@
 
 #include "config.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/identity.h"
@@ -13,12 +17,70 @@
 #include "base/schedule.h"
 #include "base/secret.h"
 #include "edge/json/json.h"
+#include "edge/local_socket.h"
 #include "queue/alert.h"
 #include "queue/endpoint.h"
-#include "queue/wakeups.h"
 #include "queue/manager_private.h"
 #include "queue/runner.h"
 #include "queue/registry.h"
+
+/* --- wakeups: the datagram socket that receives workers' notices of tasks that start soon --- */
+
+enum { WAKEUP_MAX = 4096, QUEUE_BYTES = 1 << 20, PATH_BYTES = sizeof((struct sockaddr_un){0}).sun_path };
+
+struct wakeups {
+    int fd;
+    char path[PATH_BYTES];
+    char text[WAKEUP_MAX];
+};
+
+/* Creates the socket.  One left by a dead process at the path is replaced.  If a living process owns it, or
+ * it cannot be created: NULL with one line in `problem`. */
+static struct wakeups *wakeups_open(const char *path, char *problem, size_t problem_size)
+{
+    struct wakeups *wakeups = calloc(1, sizeof *wakeups);
+    int bytes = QUEUE_BYTES;
+    /* Workers of the same user or group may write.  A sender can at most cause a scan. */
+    const struct local_socket_options options = {
+        .type = SOCK_DGRAM, .mode = 0660, .group = LOCAL_SOCKET_NO_GROUP};
+    if (!wakeups)
+        log_fatal("out of memory");
+    if (!local_socket_open(path, &options, &wakeups->fd, problem, problem_size)) {
+        free(wakeups);
+        return NULL;
+    }
+    snprintf(wakeups->path, sizeof wakeups->path, "%s", path);
+    (void)setsockopt(wakeups->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); /* the larger the better */
+    return wakeups;
+}
+
+/* NULL is allowed */
+static void wakeups_close(struct wakeups *wakeups)
+{
+    if (!wakeups)
+        return;
+    unlink(wakeups->path);
+    close(wakeups->fd);
+    free(wakeups);
+}
+
+static int wakeups_descriptor(const struct wakeups *wakeups)
+{
+    return wakeups->fd;
+}
+
+/* The next wake-up received, valid until the next call; false: none. */
+static bool wakeups_next(struct wakeups *wakeups, struct bytes *wakeup_r)
+{
+    ssize_t size;
+    do
+        size = recv(wakeups->fd, wakeups->text, sizeof wakeups->text, 0);
+    while (size < 0 && errno == EINTR);
+    *wakeup_r = (struct bytes){wakeups->text, size > 0 ? (size_t)size : 0};
+    return size >= 0;
+}
+
+/* --- manager --- */
 
 enum {
     TURN_MS = 1000, /* longest time between two reads of the clock, which may be changed */

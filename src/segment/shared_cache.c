@@ -12,7 +12,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "model/document/document_pack.h"
+#include "model/document/document.h"
 
 /* The lock: a count above, 1 + index of the writer below; 0: no writer. */
 enum { OWNER_BITS = 16, OWNER_MASK = (1 << OWNER_BITS) - 1 };

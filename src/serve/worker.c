@@ -26,7 +26,7 @@
 #include "edge/fcgi.h"
 #include "blob/object_stores.h"
 #include "operation/access/configurations.h"
-#include "operation/collections/collection_unchanged.h"
+#include "operation/collections/collection.h"
 #include "operation/access/verified_tokens.h"
 #include "operation/module/module.h"
 #include "operation/reply.h"

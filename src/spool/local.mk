@@ -3,9 +3,9 @@ lib_LIBRARIES = libstampd-spool.a
 libstampd_spool_a_CFLAGS = $(AM_CFLAGS) -fPIC
 libstampd_spool_a_SOURCES = src/spool/stampd_spool.h src/spool/spool_private.h \
 	src/spool/spool_board.c src/spool/spool_crc.c src/spool/spool_crc.h src/spool/spool_dead.c src/spool/spool_files.c \
-	src/spool/spool_folder.c src/spool/spool_handle.c src/spool/spool_position.c src/spool/spool_put.c src/spool/spool_read.c \
+	src/spool/spool_folder.c src/spool/spool_position.c src/spool/spool_put.c src/spool/spool_read.c \
 	src/spool/spool_record.c src/spool/spool_record.h src/spool/spool_recovery.c src/spool/spool_segment.c \
-	src/spool/spool_shared.c src/spool/spool_step.c src/spool/spool_step.h src/spool/spool_tail.c src/spool/spool_wait.c
+	src/spool/spool_shared.c src/spool/spool_step.c src/spool/spool_step.h src/spool/spool_wait.c
 include_HEADERS += src/spool/stampd_spool.h
 pkgconfig_DATA += src/spool/stampd-spool.pc
 EXTRA_DIST += src/spool/stampd-spool.pc.in src/spool/spool.symbols

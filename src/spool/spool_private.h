@@ -138,7 +138,7 @@ void spool_segment_close(struct spool_segment *segment);
 int spool_segment_read(struct stampd_spool *spool, struct spool_segment *segment, uint64_t end, uint64_t last,
                        struct stampd_spool_record *record_r);
 
-/* --- spool_tail --- */
+/* --- the tail of the written file --- */
 
 /* Makes the written file, of `size` bytes, longer by zeros, where a record of so many bytes at `end` would
  * make it grow.  A disk without much room is left alone. */
@@ -189,7 +189,7 @@ void spool_shared_arrive(const struct stampd_spool *spool, uint64_t arrival);
  * spool_step_lock_ms; the records may be there, and will be read. */
 int spool_wait_durable(struct stampd_spool *spool, const struct stampd_spool_range *range);
 
-/* --- spool_handle --- */
+/* --- handles and forks --- */
 
 /* From now on a child of the process closes the files of the handle. */
 int spool_handle_add(struct stampd_spool *spool);

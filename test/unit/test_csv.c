@@ -12,7 +12,7 @@
 #include "arena_fixture.h"
 #include "base/builder.h"
 #include "control/foreign/csv/csv_record.h"
-#include "control/foreign/foreign_ids.h"
+#include "control/foreign/foreign_mapping.h"
 
 static const char closed[] = "a quoted field is not closed";
 static const char stray[] = "a quote inside a field that does not begin with one";

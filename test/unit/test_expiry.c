@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "model/document/document_pack.h"
+#include "model/document/document.h"
 #include "model/document/expiry.h"
 #include "document/transaction.h"
 #include "transaction_world.h"

@@ -11,7 +11,7 @@
 #include "control/backup/backup_objects.h"
 #include "control/backup/backup_tool.h"
 #include "control/message.h"
-#include "control/ns/ns_database.h"
+#include "control/ns/ns_registry.h"
 #include "control/ns/ns_keys.h"
 #include "control/record.h"
 

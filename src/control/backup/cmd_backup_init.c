@@ -8,7 +8,7 @@
 
 #include "control/backup/backup_tool.h"
 #include "control/message.h"
-#include "control/ns/ns_database.h"
+#include "control/ns/ns_registry.h"
 
 #define DEFAULT_NAME "stampd_backup" /* of the role, its system user and its slot */
 enum { NAME_MOST = 63, SENDERS_LEAST = 3 };

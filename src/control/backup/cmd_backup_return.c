@@ -9,7 +9,7 @@
 
 #include "control/backup/backup_objects.h"
 #include "control/message.h"
-#include "control/ns/ns_database.h"
+#include "control/ns/ns_registry.h"
 #include "blob/blob_check.h"
 
 struct returning {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/coding/hex.h"
-#include "control/files/files_walk.h"
 #include "control/files/files_place.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/archive/archive_merge.h"
-#include "control/foreign/foreign_ids.h"
+#include "control/foreign/foreign_mapping.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
 #include "control/documents/progress.h"

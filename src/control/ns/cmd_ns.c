@@ -7,7 +7,7 @@
 
 #include "control/message.h"
 #include "control/ns/migrations.h"
-#include "control/ns/ns_database.h"
+#include "control/ns/ns_registry.h"
 #include "control/ns/ns_purge.h"
 #include "control/record.h"
 #include "control/servers.h"

@@ -12,7 +12,7 @@
 #include "control/ns/migrations.h"
 #include "control/ns/ns_keys.h"
 #include "control/resource_store.h"
-#include "control/ns/ns_database.h"
+#include "control/ns/ns_registry.h"
 #include "blob/blob_store.h"
 #include "model/document/item.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/ns/migrations.h"
-#include "control/ns/ns_database.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "records/records.h"
 

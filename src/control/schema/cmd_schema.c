@@ -13,7 +13,7 @@
 #include "control/schema/schema_plan.h"
 #include "control/schema/schema_watch.h"
 #include "blob/thumbnailer.h"
-#include "model/schema/schema_index.h"
+#include "model/schema/schema.h"
 #include "model/document/stamp.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_CATALOG_H
 
 #include "control/control.h"
+#include "control/schema/schema_plan.h"
 #include "control/schema/schema_sql.h"
 
 struct catalog_column {
@@ -32,5 +33,27 @@ const struct catalog_column *schema_catalog_column(const struct catalog *catalog
 const struct index *schema_catalog_index(const struct catalog *catalog, struct bytes name);
 /* Is there a record of how far this has come? */
 bool schema_catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item);
+
+/* --- schema planning: a plan while it is made: for the files that make plans only --- */
+struct planning {
+    struct control *control;
+    struct arena *arena;
+    const char *role;
+    struct catalog catalog;
+    struct schema_plan *plan;
+    size_t capacity;
+};
+
+/* A text that lives as long as the plan. */
+struct builder *schema_planning_text(struct planning *planning);
+/* Adds a step; the plan takes the text. */
+void schema_planning_add(struct planning *planning, enum step_kind kind, const char *what,
+                         struct builder *sql);
+/* "x_Class_Item", with "_field" when there is one; the letters before it are `prefix`. */
+struct bytes schema_planning_table(struct arena *arena, const char *prefix, struct side_name name,
+                                   struct bytes field);
+/* Do the words have "Class.Item.field"? */
+bool schema_planning_has_word(struct arena *arena, struct bytes words, struct side_name name,
+                              struct bytes field);
 
 #endif

@@ -2,7 +2,7 @@
  * not valid, and is dropped first. */
 #include "control/schema/schema_plan_indexes.h"
 
-#include "model/schema/schema_index.h"
+#include "model/schema/schema.h"
 
 static bool is_complete(const struct planning *planning, struct bytes index_name)
 {

@@ -3,7 +3,7 @@
 #ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_PLAN_INDEXES_H
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_PLAN_INDEXES_H
 
-#include "control/schema/schema_planning.h"
+#include "control/schema/schema_catalog.h"
 
 /* Is the index of the field complete? */
 bool schema_plan_indexes_has(struct planning *planning, struct side_name name,

@@ -1,16 +1,13 @@
 /* cmd_task: `stampctl task list, show, history, backlog, run, move, hold, drop, pause, resume`: tasks.md,
  * "Administration".
  */
-#include "control/control.h"
+#include "control/task/cmd_task.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "control/message.h"
-#include "control/task/cmd_task_limit.h"
-#include "control/task/cmd_task_pause.h"
-#include "control/task/cmd_task_redrive.h"
 #include "control/ns/ns_registry.h"
 #include "control/task/task_session.h"
 #include "store/statements.h"

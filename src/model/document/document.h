@@ -81,4 +81,15 @@ int64_t document_cost(const struct document *document);
 /* Binary search; also finds tombstones; NULL: not found. */
 const struct item *document_find_item(const struct document *document, struct bytes iclass, struct bytes key);
 
+/* --- document pack --- */
+
+/* A position-independent snapshot for memory that processes share.  The snapshot is one block
+ * already; only its pointers become offsets from its start.  Writer and reader are the same program: this is
+ * not a file or wire format. */
+
+/* Writes document->block_bytes bytes to `into`, which is aligned for any type. */
+void document_pack(const struct document *document, void *into);
+/* Builds a separate snapshot from such bytes, aligned for any type; NULL when they are not valid. */
+struct document *document_unpack(const void *packed, size_t size);
+
 #endif

@@ -2,6 +2,10 @@
  * the caller alone are decided before the document is read. */
 #include "model/rules/rules_private.h"
 
+#include <stdlib.h>
+
+#include "base/coding/hash.h"
+
 enum { STEPS_MOST = 1000000 }; /* of all comparisons of a decision */
 
 bool rules_is_reserved(struct bytes class)
@@ -329,4 +333,66 @@ bool rules_may_name(struct rules_question *question, const struct draft *draft, 
     if (!item || may_see(&decision, item))
         return true;
     return may_enter(&decision) && may_write(&decision, item_class);
+}
+
+/* --- rules caller --- */
+
+static int rules_caller_compare(const void *a, const void *b)
+{
+    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+void rules_caller_set_roles(struct arena *arena, struct rules_caller *caller, const struct bytes *roles,
+                            size_t count)
+{
+    struct bytes *sorted = ARENA_ARRAY(arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = roles[i];
+    qsort(sorted, count, sizeof *sorted, rules_caller_compare);
+    caller->roles = sorted;
+    caller->role_count = count;
+}
+
+bool rules_caller_has_role(const struct rules_caller *caller, struct bytes role)
+{
+    for (size_t i = 0; i < caller->role_count; i++)
+        if (bytes_equal(caller->roles[i], role))
+            return true;
+    return false;
+}
+
+/* --- rules view --- */
+
+bool rules_view_is_whole(const struct rules_view *view)
+{
+    return !view->class || !view->hidden;
+}
+
+bool rules_view_shows(const struct rules_view *view, struct bytes item_class)
+{
+    if (rules_view_is_whole(view))
+        return true;
+    const struct rules_item *item = rules_find_item(view->class, item_class);
+    return !item || !(view->hidden >> (item - view->class->items) & 1);
+}
+
+struct bytes rules_view_hidden(const struct rules_view *view, struct arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; !rules_view_is_whole(view) && i < view->class->item_count; i++)
+        if (view->hidden >> i & 1)
+            text = arena_printf(arena, "%s%s%.*s", text, *text ? " " : "",
+                                (int)view->class->items[i].name.size, view->class->items[i].name.data);
+    return bytes_of(text);
+}
+
+const char *rules_view_name(const struct rules_view *view, struct arena *arena)
+{
+    uint64_t hash = HASH_START;
+    if (rules_view_is_whole(view))
+        return "";
+    for (size_t i = 0; i < view->class->item_count; i++)
+        if (view->hidden >> i & 1)
+            hash = hash_more(hash_more(hash, view->class->items[i].name), BYTES("."));
+    return arena_printf(arena, "%016llx", (unsigned long long)hash);
 }

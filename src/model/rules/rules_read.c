@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "model/document/item.h"
-#include "model/rules/rules_read_condition.h"
+#include "model/rules/rules_reader.h"
 
 enum { TEXT_DEPTH = 64, TEXT_NODES = 65536, ROLE_MOST = 64 };
 

@@ -41,4 +41,9 @@ bool rules_reader_read_place(struct rules_reader *reader, struct rules_node node
 /* Names of members and roles: letters, digits and these signs. */
 bool rules_reader_is_name(struct bytes name, size_t most, const char *signs);
 
+/* --- rules read condition: reads conditions of grants --- */
+/* False: refused. */
+bool rules_read_condition(struct rules_reader *reader, struct rules_node node,
+                          const struct rules_condition **condition_r);
+
 #endif

@@ -15,4 +15,23 @@ typedef void rules_schema_report(void *context, const char *sentence);
 size_t rules_schema_compare(struct arena *arena, const struct rules *rules, const struct schema *schema,
                             rules_schema_report *report, void *context);
 
+/* --- rules outline --- */
+
+/* What rules allow a caller with some, or with all, documents of a class, as far as this can
+ * be said without a document.  Pure. */
+
+enum rules_extent {
+    RULES_NEVER,  /* with no document */
+    RULES_SOME,   /* depends on the document: its owner, members, team, contents */
+    RULES_ALWAYS, /* with every document */
+};
+
+enum rules_extent rules_outline_class(const struct rules *rules, const struct rules_caller *caller,
+                                      struct bytes class, enum rules_right right);
+/* Of items of this class in documents that the caller may read, or change. */
+enum rules_extent rules_outline_see(const struct rules *rules, const struct rules_caller *caller,
+                                    struct bytes class, struct bytes item_class);
+enum rules_extent rules_outline_write(const struct rules *rules, const struct rules_caller *caller,
+                                      struct bytes class, struct bytes item_class);
+
 #endif

@@ -7,9 +7,7 @@
 #include "model/document/item.h"
 #include "model/content/content.h"
 #include "model/document/mutation.h"
-#include "model/schema/schema_indexes.h"
 #include "model/schema/schema_reader.h"
-#include "model/schema/schema_thumbnails.h"
 #include "edge/json/json.h"
 
 /* Lists of structs that begin with their name are sorted by it. */

@@ -35,4 +35,17 @@ bool schema_reader_flag(struct schema_reader *reader, struct schema_node object,
 bool schema_reader_number(struct schema_reader *reader, struct schema_node object, const char *name,
                           int64_t least, int64_t most, int64_t standard, int64_t *number_r);
 
+/* --- schema indexes: reads the indexes over several fields that a class of items declares --- */
+/* The member `indexes` of the item, whose fields are known. */
+MUST_USE bool schema_indexes_read(struct schema_reader *reader, struct schema_node item_node,
+                                  struct schema_item *item);
+
+/* --- schema thumbnails --- */
+
+/* The member `thumbnails` of a class of a declaration: names and boxes (schema.md). */
+
+/* Absent: the class has none. */
+bool schema_thumbnails_read(struct schema_reader *reader, struct schema_node class_node,
+                            struct schema_class *class);
+
 #endif

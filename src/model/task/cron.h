@@ -5,7 +5,7 @@
  * - Wdhhmm     once a week   W30425     Wednesday, 4:25; 1 is Monday, 7 Sunday
  * - Dhhmm      once a day    D0425      4:25
  * - Hmm        once an hour  H25        25 past
- * - five fields of crontab(5)           "25 4 * * 1-5" (cron_fields.h)
+ * - five fields of crontab(5)           "25 4 * * 1-5"
  *
  * Times are in one zone for the whole process, UTC until cron_set_zone.  At clock changes: a time that the
  * clock skips is due at the change; a time of day that occurs twice is due the first time.  An hourly text is
@@ -16,7 +16,29 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
-#include "model/task/cron_fields.h"
+
+/* --- cron fields --- */
+
+/* The five fields of crontab(5): minute, hour, day of the month, month, day of the week.
+ *
+ * Each is *, a number, a range a-b, or a list of these separated by commas; * and ranges take a step, as
+ * "*" "/5" or 8-18/2.  Months and days of the week may be names of three letters; 0 and 7 are Sunday.  When
+ * both days are restricted (none begins with *), either is enough.  Pure; knows no time zone. */
+
+enum { CRON_FIELDS_TEXT_MOST = 100 };
+
+/* Sets of bits: bit n is the number n. */
+struct cron_fields {
+    uint64_t minutes, hours, days, months, weekdays; /* weekdays: 0, Sunday, to 6 */
+    bool has_any_hour;                               /* the field begins with * */
+    bool is_any_day;                                 /* either day field begins with *: both must match */
+};
+
+/* Fields are separated by one blank.  False: malformed, or no such day exists. */
+MUST_USE bool cron_fields_parse(struct bytes text, struct cron_fields *fields_r);
+/* The first full minute from `local` on that matches; seconds since 1970 of a clock in UTC.  It is at most
+ * eight years later: a 29 February. */
+int64_t cron_fields_next(const struct cron_fields *fields, int64_t local);
 
 struct cron {
     char period;      /* 'Y' 'M' 'W' 'D' 'H'; 'F': the fields */

@@ -10,7 +10,6 @@
 
 #include "model/account/account.h"
 #include "model/rules/rules_case.h"
-#include "model/rules/rules_deed.h"
 #include "operation/access/configurations.h"
 #include "operation/access/stored_caller.h"
 #include "operation/attempt.h"

@@ -5,16 +5,14 @@
  * {"pause":{"qn"|"op","reason"}}, {"resume":{"qn"|"op"}}, {"limit":{"qn"|"op","key","running","rate"}},
  * {"redrive":id|{…}}. Changes take effect at once, outside the commit of the operation, and may be repeated.
  */
-#include "operation/builtin.h"
+#include "operation/administration/tasks.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "store/tasks/store_tasks.h"
 #include "store/tasks/task_rows.h"
-#include "operation/administration/tasks_everywhere.h"
-#include "operation/administration/tasks_inquiry.h"
-#include "operation/administration/tasks_queues.h"
+#include "operation/builtin.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/reply.h"

@@ -7,7 +7,7 @@
  * first page was read.  The next synchronisation reads what was written by that transaction or later ones, so
  * a commit that becomes visible late is never missed; some changes come twice.  Answers carry the present
  * state of each row, so a client that applies them in their order needs no version. */
-#include "operation/collections/collection_request.h"
+#include "operation/collections/collection.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,6 @@
 #include "operation/attempt.h"
 #include "operation/builtin.h"
 #include "operation/collections/collection_judged.h"
-#include "operation/collections/collection_page.h"
-#include "operation/collections/collection_unchanged.h"
 #include "operation/quota.h"
 #include "operation/reply.h"
 #include "store/collections/store_collection.h"

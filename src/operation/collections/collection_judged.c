@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "operation/collections/collection_page.h"
+#include "operation/collections/collection.h"
 #include "operation/judge/judged_page.h"
 
 enum { STREAM_ROWS = 250 }; /* judged before their lines are sent */

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_COLLECTIONS_COLLECTION_JUDGED_H
 #define STAMPD_OPERATION_COLLECTIONS_COLLECTION_JUDGED_H
 
-#include "operation/collections/collection_request.h"
+#include "operation/collections/collection.h"
 
 /* A page. */
 MUST_USE enum fault collection_judged_answer(struct attempt *attempt, const struct reader *reader,

@@ -1,14 +1,19 @@
 /* collection_request: reads a request and writes where it may continue: tokens and cursors, signed for this
  * collection. */
-#include "operation/collections/collection_request.h"
+#include "operation/collections/collection.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "model/document/value.h"
 #include "operation/classes.h"
 #include "operation/reply.h"
 #include "operation/signed_text.h"
+#include "segment/slots.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 
@@ -316,4 +321,136 @@ void collection_request_begin(struct collection_position *position, const struct
     position->number = page->number;
     position->horizon = page->horizon;
     position->minute = minute;
+}
+
+/* --- collection page --- */
+
+/* Is the client's state recent enough to send only the changes since? */
+static bool collection_page_is_known(const struct collection_position *position,
+                                     const struct collection_page *page)
+{
+    bool is_same = position->life == page->life && position->number == page->number;
+    return is_same && (position->is_complete || (page->floor < position->from && !page->has_ended_more));
+}
+
+enum fault collection_page_read(struct attempt *attempt, const struct reader *reader,
+                                struct collection_request *request, struct collection_page *page)
+{
+    struct collection_position *position = &request->position;
+    /* Where rules decide, a document that has expired leaves when it is deleted, a moment later. */
+    const int64_t minute = request->is_judged ? 0 : clock_present_minute();
+    for (;;) {
+        const struct collection_query query = {
+            .arena = attempt->call->arena,
+            .class = request->class,
+            .name = request->name,
+            .value = request->value,
+            .value_count = request->value_count,
+            .transaction = position->transaction,
+            .id = position->id,
+            .with_departures = !position->is_complete,
+            .since = position->is_complete || request->is_judged ? INT64_MAX : position->since,
+            .minute = minute,
+            .limit = (int32_t)request->limit,
+        };
+        enum fault fault =
+            store_collection(documents_store(attempt->worker_context->documents), attempt->ns, &query, page);
+        if (!fault)
+            fault = collection_request_judge(reader, request, page);
+        if (fault)
+            return fault;
+        bool is_start = position->is_complete && position->is_first;
+        if (is_start || collection_page_is_known(position, page))
+            break;
+        collection_request_start_over(request);
+    }
+    if (position->from > page->next)
+        return reader_wrong(reader, NULL, "token", "A token of an earlier answer is expected.");
+    if (position->is_first)
+        collection_request_begin(position, page, minute);
+    return FAULT_NONE;
+}
+
+/* --- collection unchanged --- */
+
+enum { PLACES = 512, QUESTION_MOST = 256 };
+
+struct unchanged_since {
+    struct newest_proof proof; /* of the class */
+    int ns;
+    int64_t life, number; /* of the collection */
+    int64_t from;         /* nothing is of this transaction or a later one */
+    int64_t horizon;      /* of the answer: where the next synchronisation begins */
+    size_t size;          /* 0: the place is free */
+    char question[QUESTION_MOST];
+};
+
+struct collection_unchanged {
+    struct unchanged_since places[PLACES];
+};
+
+struct collection_unchanged *collection_unchanged_create(void)
+{
+    struct collection_unchanged *unchanged = calloc(1, sizeof *unchanged);
+    if (!unchanged)
+        log_fatal("out of memory");
+    return unchanged;
+}
+
+void collection_unchanged_destroy(struct collection_unchanged *unchanged)
+{
+    free(unchanged);
+}
+
+/* NULL: the answer may change without a commit, or depends on more than documents of the class. */
+static struct unchanged_since *collection_unchanged_find_place(const struct attempt *attempt,
+                                                               const struct collection_request *request)
+{
+    const struct collection_position *position = &request->position;
+    if (!attempt->worker_context->unchanged || request->is_judged || request->expires ||
+        position->is_complete || !position->is_first || request->question.size > QUESTION_MOST)
+        return NULL;
+    uint64_t hash =
+        slots_hash(attempt->worker_context->segment, attempt->ns, request->question, BYTES("unchanged"));
+    return &attempt->worker_context->unchanged->places[hash % PLACES];
+}
+
+bool collection_unchanged_find(const struct attempt *attempt, struct collection_request *request,
+                               struct newest_proof *proof_r)
+{
+    const struct documents *documents = attempt->worker_context->documents;
+    struct collection_position *position = &request->position;
+    const struct unchanged_since *place = collection_unchanged_find_place(attempt, request);
+    *proof_r = (struct newest_proof){0};
+    if (!place)
+        return false;
+    const struct bytes question = {place->question, place->size};
+    if (place->ns == attempt->ns && bytes_equal(question, request->question) &&
+        place->life == position->life && place->number == position->number && place->from <= position->from &&
+        documents_is_still_newest(documents, &place->proof)) {
+        position->horizon = place->horizon > position->from ? place->horizon : position->from;
+        position->minute = position->since;
+        return true;
+    }
+    *proof_r = documents_prove_class(documents, attempt->ns, request->class);
+    return false;
+}
+
+void collection_unchanged_note(const struct attempt *attempt, const struct collection_request *request,
+                               const struct newest_proof *proof, const struct collection_page *page)
+{
+    const struct collection_position *position = &request->position;
+    struct unchanged_since *place =
+        collection_unchanged_find_place(attempt, request); /* none: it has started over */
+    if (!place || !proof->is_valid || page->count || page->ended_count || page->has_more ||
+        transaction_is_in_snapshot(attempt->transaction))
+        return;
+    *place = (struct unchanged_since){.proof = *proof,
+                                      .ns = attempt->ns,
+                                      .life = position->life,
+                                      .number = position->number,
+                                      .from = position->from,
+                                      .horizon = position->horizon,
+                                      .size = request->question.size};
+    memcpy(place->question, request->question.data, request->question.size);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/schema/schema_index.h"
+#include "model/schema/schema.h"
 #include "model/schema/search_plan.h"
 #include "model/schema/search_test.h"
 #include "model/document/value.h"

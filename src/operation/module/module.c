@@ -21,7 +21,7 @@
 #include "operation/classes.h"
 #include "operation/module/module_filter.h"
 #include "operation/module/module_run.h"
-#include "operation/module/module_watch.h"
+#include "operation/module/module_try.h"
 #include "operation/registry.h"
 #include "segment/counts/metrics.h"
 

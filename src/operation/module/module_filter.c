@@ -10,7 +10,6 @@
 #include "operation/module/module_convert.h"
 #include "operation/module/module_document.h"
 #include "operation/module/module_try.h"
-#include "operation/module/module_watch.h"
 
 struct filter_run {
     const struct stampd_filter *filter;

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "operation/module/module_watch.h"
 #include "operation/reply.h"
 
 enum { NODES_MOST = 1000000 }; /* of one JSON text that a module reads */
@@ -172,4 +171,20 @@ void module_try_write_result(const struct stampd_call *call)
     reply->body->size = call->attempt->out;
     reply->mime = call->mime;
     builder_add_bytes(reply->body, call->result);
+}
+
+/* --- module watch --- */
+
+void module_watch(struct pulse *pulse, const char *what, int64_t deadline_ms)
+{
+    struct bytes name = bytes_of(what);
+    size_t size = name.size < sizeof pulse->application ? name.size : sizeof pulse->application - 1;
+    memcpy(pulse->application, name.data, size);
+    pulse->application[size] = '\0';
+    atomic_store(&pulse->deadline_ms, deadline_ms);
+}
+
+void module_watch_end(struct pulse *pulse)
+{
+    atomic_store(&pulse->deadline_ms, 0);
 }

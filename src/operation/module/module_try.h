@@ -4,6 +4,7 @@
 #define STAMPD_OPERATION_MODULE_MODULE_TRY_H
 
 #include "operation/attempt.h"
+#include "segment/counts/metrics.h"
 #include "stampd.h"
 
 /* In the arena of the request. */
@@ -43,5 +44,10 @@ void module_try_write_result(const struct stampd_call *call);
 /* Application code runs from now on, until the deadline of the request (module_watch.h). */
 void module_try_watch(const struct stampd_call *call);
 void module_try_unwatch(const struct stampd_call *call);
+
+/* --- module watch: the master watches application code, not the database --- */
+/* Application code runs from now on, until `deadline_ms` (monotonic); `what` names it in the log. */
+void module_watch(struct pulse *pulse, const char *what, int64_t deadline_ms);
+void module_watch_end(struct pulse *pulse);
 
 #endif

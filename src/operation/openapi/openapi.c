@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "edge/json/json.h"
-#include "model/rules/rules_outline.h"
+#include "model/rules/rules_schema.h"
 #include "operation/access/access.h"
 #include "operation/accounts/accounts.h"
 #include "operation/classes.h"

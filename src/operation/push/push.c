@@ -18,7 +18,6 @@
 #include "operation/judge/judge.h"
 #include "operation/judge/judge_losses.h"
 #include "operation/judge/judge_matches.h"
-#include "operation/push/push_key.h"
 #include "operation/push/push_send.h"
 #include "operation/reader.h"
 #include "operation/reply.h"

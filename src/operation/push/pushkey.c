@@ -2,7 +2,7 @@
  * applicationServerKey.  → out {"key"} */
 #include "operation/builtin.h"
 
-#include "operation/push/push_key.h"
+#include "operation/push/push_send.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
 

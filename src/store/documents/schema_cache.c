@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "model/document/mutation.h"
-#include "model/schema/schema_index.h"
+#include "model/schema/schema.h"
 #include "store/refusal.h"
 #include "store/statements.h"
 #include "store/store_cache.h"

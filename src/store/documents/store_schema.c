@@ -3,6 +3,7 @@
 
 #include "model/document/expiry.h"
 #include "store/documents/schema_cache.h"
+#include "store/store.h"
 #include "store/store_run.h"
 
 static enum fault store_schema_read_schema(struct store *store, int ns, void *context UNUSED)
@@ -47,4 +48,28 @@ enum fault store_schema_progress(struct store *store, int ns, struct arena *aren
     if (!fault)
         *text_r = pg_get_text(row, 0, 0);
     return fault;
+}
+
+/* --- store snapshot --- */
+
+static enum fault begin_snapshot(struct store *store, int ns, void *context UNUSED)
+{
+    return pg_execute(store_pg(store, ns), "begin isolation level repeatable read read only");
+}
+
+enum fault store_snapshot_begin(struct store *store, int ns)
+{
+    enum fault fault = store_run(store, ns, begin_snapshot, NULL);
+    if (!fault)
+        store_set_snapshot(store, ns, true);
+    return fault;
+}
+
+void store_snapshot_end(struct store *store, int ns)
+{
+    if (!store_in_snapshot(store, ns))
+        return;
+    store_set_snapshot(store, ns, false);
+    if (pg_execute(store_pg(store, ns), "rollback") || !pg_is_usable(store_pg(store, ns)))
+        store_close(store, ns);
 }
