@@ -123,7 +123,6 @@ libstampd_a_SOURCES = \
 	src/control/nginx/directive.c src/control/nginx/directive.h \
 	src/control/nginx/homes.c src/control/nginx/homes.h \
 	src/control/nginx/map.c src/control/nginx/map.h \
-	src/control/nginx/nginx_objects.c src/control/nginx/nginx_objects.h \
 	src/control/nginx/nginx_refusals.c src/control/nginx/nginx_refusals.h \
 	src/control/nginx/site.c src/control/nginx/site.h \
 	src/control/nginx/template.c src/control/nginx/template.h \

@@ -83,6 +83,38 @@ static void templates(void **state UNUSED)
     builder_free(&builder);
 }
 
+static void template_lines(void **state UNUSED)
+{
+    const struct template_value values[] = {{"ON", "1"}, {"OFF", ""}, {"ZERO", "0"}};
+    const struct bytes text = BYTES("%# a comment\n"
+                                    "%if ON\na @ON@\n%if ZERO\nb\n%end\nc\n%end\n"
+                                    "%if OFF\nd\n%if ON\ne\n%end\n%if OTHER\n%end\n%end\n"
+                                    "@PART@f\n"
+                                    "%block PART\n%if ON\ng\n%end\n@ON@\n%end\n"
+                                    "%block MORE\n@PART@@LOST@\n%end\n"
+                                    "%block SELF\n@SELF@\n%end\n"
+                                    "h\n");
+    struct builder builder = {0};
+    struct bytes name;
+    int line;
+    assert_true(template_fill(text, values, 3, &builder, &line, &name));
+    assert_string_equal(text_of(builder_bytes(&builder)), "a 1\nc\ng\n1\nf\nh\n");
+    builder.size = 0;
+    assert_true(template_fill_block(text, "PART", values, 3, &builder, &line, &name));
+    assert_string_equal(text_of(builder_bytes(&builder)), "g\n1\n");
+    assert_false(template_fill_block(text, "MORE", values, 3, &builder, &line, &name));
+    assert_string_equal(text_of(name), "LOST");
+    assert_int_equal(line, 25);
+    assert_false(template_fill_block(text, "SELF", values, 3, &builder, &line, &name));
+    assert_string_equal(text_of(name), "SELF");
+    assert_false(template_fill_block(text, "NONE", values, 3, &builder, &line, &name));
+    assert_string_equal(text_of(name), "NONE");
+    builder.size = 0;
+    assert_false(template_fill(BYTES("a\n%if OTHER\n%end\n"), values, 3, &builder, &line, &name));
+    assert_int_equal(line, 2);
+    builder_free(&builder);
+}
+
 static void migration_names(void **state UNUSED)
 {
     assert_int_equal(migrations_number("0001_documents.sql"), 1);
@@ -471,6 +503,7 @@ int main(void)
         cmocka_unit_test(configurations),
         cmocka_unit_test(map_of_namespaces),
         cmocka_unit_test(templates),
+        cmocka_unit_test(template_lines),
         cmocka_unit_test(migration_names),
         cmocka_unit_test(migration_lines),
         cmocka_unit_test(directives),

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "control/nginx/homes.h"
-#include "control/nginx/nginx_objects.h"
 #include "control/nginx/nginx_refusals.h"
 #include "control/nginx/map.h"
 #include "control/message.h"
 #include "control/ns/ns_registry.h"
 #include "control/nginx/site.h"
 #include "control/nginx/template.h"
+#include "blob/object_stores.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
 
@@ -24,7 +24,8 @@ enum {
     READ_TIMEOUT_ABOVE_S = 20, /* first an operation's own limit, then time to answer */
     CONNECTIONS = 4096,        /* of a process of nginx, besides those of live events, which take two each */
     DESCRIPTORS = 12288,       /* beyond one for each connection: listening sockets, files */
-    TASK_REQUESTS = 10,        /* queue managers may send this many times as many requests as clients */
+    VALUES_MOST = 80,
+    TASK_REQUESTS = 10, /* queue managers may send this many times as many requests as clients */
 };
 
 struct nginx_options {
@@ -58,14 +59,14 @@ static const char *compose_servers(struct control *control, bool is_for_large)
     return text;
 }
 
-/* One line per word of a list. */
+/* A line for each word of a list. */
 static const char *compose_words(struct arena *arena, const char *before, const char *words,
                                  const char *after)
 {
     struct builder builder = {0};
     for (const char *word = words + strspn(words, " "); *word; word += strspn(word, " ")) {
         int size = (int)strcspn(word, " ");
-        builder_printf(&builder, "\n        %s%.*s%s;", before, size, word, after);
+        builder_printf(&builder, "        %s%.*s%s;\n", before, size, word, after);
         word += size;
     }
     const char *text = builder.size ? arena_copy(arena, builder.data, builder.size) : "";
@@ -73,75 +74,11 @@ static const char *compose_words(struct arena *arena, const char *before, const 
     return text;
 }
 
-static const char *compose_proxies(struct arena *arena, const struct settings *settings)
-{
-    if (!*settings->trusted_proxies)
-        return "";
-    return arena_printf(arena, "%s\n        real_ip_header %s;\n        real_ip_recursive on;",
-                        compose_words(arena, "set_real_ip_from ", settings->trusted_proxies, ""),
-                        settings->client_address_header);
-}
-
-/* Whom a request is counted for.  Without exempt clients no request is compared with them. */
-static const char *ration_of(const struct settings *settings)
-{
-    return *settings->exempt_clients ? "$stampd_ration" : "$stampd_counted";
-}
-
-/* The limits per client; nothing where the limit is 0. */
-static const char *compose_zones(struct arena *arena, const struct settings *settings)
-{
-    const char *connections = "", *requests = "", *ration = ration_of(settings);
-    long long rate = settings->limit_client_requests;
-    if (settings->limit_client_connections)
-        connections = arena_printf(arena, "\n    limit_conn_zone %s zone=stampd_connections:10m;", ration);
-    const char *of_client =
-        settings->limit_client_bodies
-            ? arena_printf(arena, "\n    limit_conn_zone %s zone=stampd_bodies:10m;", ration)
-            : "";
-    const char *of_namespace =
-        settings->limit_namespace_bodies ? "\n    limit_conn_zone $stampd_crowd zone=stampd_crowds:1m;" : "";
-    if (rate)
-        requests = arena_printf(arena,
-                                "\n    limit_req_zone %s zone=stampd_requests:10m rate=%lldr/s;"
-                                "\n    limit_req_zone %s zone=stampd_tasks:10m rate=%lldr/s;",
-                                ration, rate, ration, rate * TASK_REQUESTS);
-    return arena_printf(arena, "%s%s%s%s", connections, of_client, of_namespace, requests);
-}
-
-static const char *compose_rate(struct arena *arena, const struct settings *settings, const char *zone,
-                                int64_t times)
+/* How many requests of a client may come at once, in a zone. */
+static const char *compose_burst(struct arena *arena, const struct settings *settings, int64_t times)
 {
     long long burst = settings->limit_client_burst * times;
-    if (!settings->limit_client_requests)
-        return "";
-    return arena_printf(arena, "\n        limit_req zone=stampd_%s%s;", zone,
-                        burst ? arena_printf(arena, " burst=%lld nodelay", burst) : "");
-}
-
-static const char *compose_connections(struct arena *arena, const struct settings *settings)
-{
-    if (!settings->limit_client_connections)
-        return "";
-    return arena_printf(arena, "\n        limit_conn stampd_connections %lld;",
-                        (long long)settings->limit_client_connections);
-}
-
-/* Of a location for large bodies, which has none of the server's. */
-static const char *compose_bodies(struct arena *arena, const struct settings *settings)
-{
-    const struct {
-        const char *zone;
-        int64_t most;
-    } limits[] = {{"stampd_connections", settings->limit_client_connections},
-                  {"stampd_bodies", settings->limit_client_bodies},
-                  {"stampd_crowds", settings->limit_namespace_bodies}};
-    const char *text = "";
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
-        if (limits[i].most)
-            text = arena_printf(arena, "%s\n            limit_conn %s %lld;", text, limits[i].zone,
-                                (long long)limits[i].most);
-    return text;
+    return burst ? arena_printf(arena, " burst=%lld nodelay", burst) : "";
 }
 
 /* Is it valid unquoted in nginx's file?  Reports it when not. */
@@ -253,96 +190,166 @@ static const char *find_module(const struct settings *settings)
     return settings->public_answers_mb && access(path, R_OK) == 0 ? path : NULL;
 }
 
-static const char *compose_segment(struct arena *arena, const struct settings *settings)
+struct filling_in {
+    struct control *control;
+    const struct nginx_options *options;
+    struct bytes text;
+    struct template_value values[VALUES_MOST];
+    size_t count;
+};
+
+static void fill_in(struct filling_in *filling, const char *name, const char *value)
 {
-    const char *segment =
-        *settings->segment ? settings->segment : arena_printf(arena, "%s/segment", settings->run_directory);
-    return arena_printf(arena,
-                        "    # --- documents that anybody may read are answered from the segment\n"
-                        "    stampd_segment %s;\n"
-                        "    stampd_counts %s/refused.sock;\n",
-                        segment, settings->run_directory);
+    assert(filling->count < VALUES_MOST);
+    filling->values[filling->count++] = (struct template_value){name, value ? value : ""};
 }
 
-static bool cmd_nginx_fill(struct control *control, const struct nginx_options *options, struct bytes text,
-                           struct builder *builder)
+static bool cmd_nginx_fill(const struct filling_in *filling, const char *block, struct builder *builder)
 {
+    struct bytes name;
+    int line;
+    if (block ? template_fill_block(filling->text, block, filling->values, filling->count, builder, &line,
+                                    &name)
+              : template_fill(filling->text, filling->values, filling->count, builder, &line, &name))
+        return true;
+    message_print("%s:%d: @%.*s@ is not known", filling->options->template_path, line, (int)name.size,
+                  name.data);
+    return false;
+}
+
+static void fill_in_numbers(struct filling_in *filling)
+{
+    const struct settings *settings = &filling->control->settings;
+    int64_t connections = CONNECTIONS + 2 * settings->live_connections;
+    int digits = snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings));
+    bool is_in_parts = settings->limit_upload_bytes < settings->limit_blob_bytes;
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"ANONYMOUS_BODY_BYTES", settings_anonymous_body(settings)},
+        {"ANSWER_BYTES", settings->limit_answer_bytes},
+        {"BODY_BYTES", settings->limit_body_bytes},
+        {"CONNECTIONS", connections},
+        {"DESCRIPTORS", connections + DESCRIPTORS},
+        {"LARGE_DIGITS", digits},
+        {"SMALL_DIGITS", digits - 1},
+        {"LIMIT_BODIES", settings->limit_client_bodies},
+        {"LIMIT_CONNECTIONS", settings->limit_client_connections},
+        {"LIMIT_NAMESPACE_BODIES", settings->limit_namespace_bodies},
+        {"LIMIT_REQUESTS", settings->limit_client_requests},
+        {"LIMIT_TASK_REQUESTS", settings->limit_client_requests * TASK_REQUESTS},
+        {"LIVE_BODY_BYTES", settings_live_body(settings)},
+        {"LIVE_TIMEOUT", settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S},
+        {"READ_TIMEOUT", settings->limit_operation_s + READ_TIMEOUT_ABOVE_S},
+        {"RESOURCE_CACHE_MB", settings->resource_cache_mb},
+        {"TASK_TIMEOUT", settings->limit_task_s + READ_TIMEOUT_ABOVE_S},
+        {"UPLOAD_BYTES", is_in_parts ? settings->limit_upload_bytes : settings->limit_blob_bytes},
+    };
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        fill_in(filling, numbers[i].name,
+                arena_printf(filling->control->arena, "%lld", (long long)numbers[i].value));
+}
+
+static void fill_in_texts(struct filling_in *filling)
+{
+    struct control *control = filling->control;
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
-    int64_t connections = CONNECTIONS + 2 * settings->live_connections;
-    const char *objects = nginx_objects(control, &options->site);
-    const char *public = find_module(settings);
-    int digits = snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings));
-    if (!objects)
-        return false;
-    const struct template_value values[] = {
-        {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
-                           ? ""
-                           : arena_printf(arena, "    access_log %s stampd;\n", options->access_log)},
-        {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
-        {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
+    const struct nginx_options *options = filling->options;
+    const struct site *site = &options->site;
+    const struct template_value texts[] = {
+        {"ACCESS_LOG", strcmp(options->access_log, "off") == 0 ? "" : options->access_log},
+        {"ACME", site->acme},
         {"BLOB_DIRECTORY", settings->blob_directory},
-        {"BODIES", compose_bodies(arena, settings)},
-        {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
+        {"BURST", compose_burst(arena, settings, 1)},
         {"CERTIFICATE", options->certificate},
         {"CLIENT", *settings->exempt_clients ? "$stampd_client" : "$remote_addr"},
-        {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
-        {"CLIENT_REQUESTS", compose_rate(arena, settings, "requests", 1)},
-        {"CLIENT_ZONES", compose_zones(arena, settings)},
-        {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
-        {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
-        {"ERRORS", nginx_refusals(arena, settings, &options->site)},
+        {"CLIENT_ADDRESS_HEADER", settings->client_address_header},
+        {"CONSOLE", site->console},
+        {"ERRORS", nginx_refusals(arena, settings, site)},
         {"ERROR_LOG", options->error_log},
         {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
         {"FOLDER", options->folder},
         {"HOMES", homes_path(arena, options->map.path)},
+        {"HSTS", site_hsts(arena, site, "        ")},
+        {"HSTS_INNER", site_hsts(arena, site, "            ")},
+        {"HTTPS_PORT", site_port(arena, site)},
+        {"HTTP_LISTEN", site_listen(arena, &site->http, "")},
+        {"INCLUDE", site->include},
         {"KEY", options->key},
         {"LARGE_SERVERS", compose_servers(control, true)},
-        {"LARGE_DIGITS", arena_printf(arena, "%d", digits)},
-        {"SMALL_DIGITS", arena_printf(arena, "%d", digits - 1)},
-        {"LIMIT_BODIES", arena_printf(arena, "%lld", (long long)settings->limit_client_bodies)},
-        {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
-        {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
-        {"HSTS", site_hsts(arena, &options->site, "        ")},
-        {"HSTS_INNER", site_hsts(arena, &options->site, "            ")},
-        {"HTTP", site_http(arena, &options->site)},
-        {"LISTEN", site_listen(arena, &options->site)},
-        {"LOCATIONS", site_locations(arena, &options->site)},
-        {"OBJECT_STORES", objects},
-        {"PID", options->pid},
-        {"STRAY", site_stray(&options->site)},
-        {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},
-        {"LIVE_TIMEOUT",
-         arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
+        {"LISTEN", site_listen(arena, &site->listen,
+                               site->is_proxied ? " ssl http2 backlog=1024 proxy_protocol"
+                                                : " ssl http2 backlog=1024")},
         {"MAP", options->map.path},
+        {"PID", options->pid},
         {"PROBE_LISTEN", options->probe_listen},
-        {"PUBLIC_MODULE", public ? arena_printf(arena, "load_module %s;\n", public) : ""},
-        {"PUBLIC_READS",
-         public ? "            stampd_public on; # what is not for all, or not proven, is declined\n" : ""},
-        {"PUBLIC_SEGMENT", public ? compose_segment(arena, settings) : ""},
-        {"PROXIES", compose_proxies(arena, settings)},
-        {"READ_TIMEOUT",
-         arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
-        {"RESOURCE_CACHE_MB", arena_printf(arena, "%lld", (long long)settings->resource_cache_mb)},
+        {"PROXIES", compose_words(arena, "set_real_ip_from ", settings->trusted_proxies, "")},
+        {"PUBLIC_MODULE", find_module(settings)},
+        {"RANGE_REFUSAL", nginx_refusals_return(arena, 416)},
+        {"RATION", *settings->exempt_clients ? "$stampd_ration" : "$stampd_counted"},
+        {"ROOT", site->root},
         {"RUN_DIRECTORY", settings->run_directory},
+        {"SEGMENT",
+         *settings->segment ? settings->segment : arena_printf(arena, "%s/segment", settings->run_directory)},
         {"SERVERS", compose_servers(control, false)},
-        {"SERVER_NAME", site_names(arena, &options->site)},
-        {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
-        {"TASK_TIMEOUT",
-         arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
-        {"UPLOAD_BYTES", arena_printf(arena, "%lld",
-                                      (long long)(settings->limit_upload_bytes < settings->limit_blob_bytes
-                                                      ? settings->limit_upload_bytes
-                                                      : settings->limit_blob_bytes))},
+        {"SERVER_NAME", site_names(arena, site)},
+        {"STORE_REFUSAL", nginx_refusals_return(arena, NGINX_REFUSALS_STORE)},
+        {"STRAY", site->root ? "rewrite ^(.*)$ /@files$1 last;" : "return 404;"},
+        {"TASK_BURST", compose_burst(arena, settings, TASK_REQUESTS)},
         {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
         {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
     };
-    struct bytes name;
-    int line;
-    if (template_fill(text, values, COUNT_OF(values), builder, &line, &name))
-        return true;
-    message_print("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
-    return false;
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        fill_in(filling, texts[i].name, texts[i].value);
+}
+
+/* The location of an object store. */
+static bool fill_store(struct filling_in filling, const char *name, const struct object_store_place *place,
+                       struct builder *builder)
+{
+    struct arena *arena = filling.control->arena;
+    const char *host = object_store_host(place, arena);
+    size_t size = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    bool is_https = strncmp(place->endpoint, "https:", strlen("https:")) == 0;
+    fill_in(&filling, "STORE", name);
+    fill_in(&filling, "STORE_CA_FILE",
+            place->ca_file ? place->ca_file : "/etc/ssl/certs/ca-certificates.crt");
+    fill_in(&filling, "STORE_HOST", host);
+    fill_in(&filling, "STORE_NAME", is_https ? arena_copy(arena, host, size) : "");
+    fill_in(&filling, "STORE_SCHEME", is_https ? "https" : "http");
+    return cmd_nginx_fill(&filling, "OBJECT_STORE", builder);
+}
+
+static bool fill_in_stores(struct filling_in *filling)
+{
+    char problem[400];
+    struct builder builder = {0};
+    struct object_stores *stores =
+        object_stores_open(filling->control->settings.object_stores_file, problem, sizeof problem);
+    bool is_read = stores != NULL, is_filled = true;
+    for (size_t i = 0; is_read && is_filled && i < object_stores_count(stores); i++) {
+        const struct object_store_place *place;
+        const char *name = object_stores_name(stores, i);
+        is_read = object_stores_find(stores, name, &place, problem, sizeof problem);
+        is_filled = is_read && fill_store(*filling, name, place, &builder);
+    }
+    object_stores_close(stores);
+    if (!is_read)
+        message_print("%s", problem);
+    fill_in(filling, "OBJECT_STORES", arena_copy(filling->control->arena, builder.data, builder.size));
+    builder_free(&builder);
+    return is_read && is_filled;
+}
+
+static bool fill_all(struct control *control, const struct nginx_options *options, struct bytes text,
+                     struct builder *builder)
+{
+    struct filling_in filling = {.control = control, .options = options, .text = text};
+    fill_in_numbers(&filling);
+    fill_in_texts(&filling);
+    return fill_in_stores(&filling) && cmd_nginx_fill(&filling, NULL, builder);
 }
 
 /* --- files that others have edited are kept --- */
@@ -399,7 +406,7 @@ static bool write_configuration(struct control *control, struct nginx_options *o
     cmd_nginx_complete(control, options);
     if (!are_plain(control, options) || !control_read_file(control->arena, options->template_path, &text))
         return false;
-    bool is_done = cmd_nginx_fill(control, options, text, &builder);
+    bool is_done = fill_all(control, options, text, &builder);
     if (is_done && options->output && mkdir(options->folder, 0755) != 0 && errno != EEXIST) {
         message_print("%s: %m", options->folder);
         is_done = false;

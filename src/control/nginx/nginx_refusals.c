@@ -119,11 +119,18 @@ static void add_judged(struct builder *builder, const struct settings *settings)
     }
 }
 
-void nginx_refusals_add_range(struct builder *builder)
+const char *nginx_refusals_return(struct arena *arena, int status)
 {
+    static const struct refusal store = {503, "", FAULT_XSTORE, NULL, "", true};
+    const struct refusal *refusal = &store;
+    struct builder builder = {0};
     for (size_t i = 0; i < COUNT_OF(refusals); i++)
-        if (refusals[i].status == 416)
-            add_return(builder, &refusals[i]);
+        if (refusals[i].status == status)
+            refusal = &refusals[i];
+    add_return(&builder, refusal);
+    const char *text = arena_copy(arena, builder.data, builder.size - 1);
+    builder_free(&builder);
+    return text;
 }
 
 /* An answer whose range is refused has those of the file already. */

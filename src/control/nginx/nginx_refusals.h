@@ -8,8 +8,11 @@
 #include "base/settings.h"
 #include "control/nginx/site.h"
 
-/* Of a range outside of a file: `return` with the fault. */
-void nginx_refusals_add_range(struct builder *builder);
+/* An object store does not answer. */
+enum { NGINX_REFUSALS_STORE = 0 };
+
+/* `return` with the fault of a status, or of NGINX_REFUSALS_STORE, without a line end. */
+const char *nginx_refusals_return(struct arena *arena, int status);
 
 const char *nginx_refusals(struct arena *arena, const struct settings *settings, const struct site *site);
 

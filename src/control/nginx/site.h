@@ -40,17 +40,13 @@ struct site {
         .help = "Set the name of the server (default: any).  May be repeated.", .words = &(site)->names      \
     }
 
-/* The directives `listen` of the public endpoint. */
-const char *site_listen(struct arena *arena, const struct site *site);
-/* Its names, separated by blanks. */
+/* The directives `listen` of some addresses, each with `more`, a line each; "" for none. */
+const char *site_listen(struct arena *arena, const struct option_words *addresses, const char *more);
+/* The names of the site, separated by blanks. */
 const char *site_names(struct arena *arena, const struct site *site);
 /* The header that keeps browsers on HTTPS, one line indented by `indent`; "" without it. */
 const char *site_hsts(struct arena *arena, const struct site *site, const char *indent);
-/* What nginx does with an address outside all namespaces: a file, or 404. */
-const char *site_stray(const struct site *site);
-/* Locations for files, and other includes. */
-const char *site_locations(struct arena *arena, const struct site *site);
-/* The server for plain HTTP; "" for none. */
-const char *site_http(struct arena *arena, const struct site *site);
+/* ":8443": the port of its first address; "" when it is that of HTTPS. */
+const char *site_port(struct arena *arena, const struct site *site);
 
 #endif
