@@ -433,6 +433,7 @@ libstampd_a_SOURCES = \
 	src/operation/module/module_filter.c src/operation/module/module_filter.h \
 	src/operation/module/module_run.c src/operation/module/module_run.h \
 	src/operation/module/module_try.c src/operation/module/module_try.h \
+	src/operation/old_reads.c src/operation/old_reads.h \
 	src/operation/openapi/openapi.c \
 	src/operation/operation.h \
 	src/operation/passkeys/passkey.c \

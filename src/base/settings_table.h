@@ -15,7 +15,7 @@ NUMBER(cache_age_s, 7200, 1, 864000, "s", "A cached document that has not been u
 NUMBER(cache_mb, 64, 1, 65536, "MiB", "Memory that the documents cached by one worker may take.")
 TEXT(client_address_header, "X-Forwarded-For", "Header in which a trusted proxy passes the client's address; proxy_protocol: by the PROXY protocol.")
 NUMBER(commit_timeout_ms, 15000, 100, 3600000, "ms", "Time that a commit may take, waits for locks and for standbys included; then its outcome is unknown.")
-NUMBER(configuration_age_s, 60, 0, 86400, "s", "While PostgreSQL cannot be reached, what may be old is read by a namespace's configuration that is at most so old; 0: refused.")
+NUMBER(configuration_age_s, 60, 0, 86400, "s", "While PostgreSQL cannot be reached, a read with an age is decided by configurations, accounts and rules that are at most so old; 0: refused.")
 NUMBER(connect_timeout_s, 5, 1, 300, "s", "Time to connect to PostgreSQL.")
 NUMBER(connections, 8, 1, 128, "connections", "PostgreSQL connections that one worker may hold, one a namespace; the least recently used is closed.")
 TEXT(database, "", "libpq connection string of the PostgreSQL server, without dbname, which the namespace determines.")

@@ -253,6 +253,15 @@ static void find_twins(struct wanted *wanted, const struct document_name *names,
             found[i] = *wanted->found[*find_wanted(wanted, found[i].hash, names[i]) - 1];
 }
 
+/* The database has said that the cached copy is the newest. */
+static void note_fresh(struct documents *documents, int ns, const struct found *found)
+{
+    const struct header *header = &found->document->header;
+    struct cache_entry *entry = cache_find(documents->cache, found->hash, ns, header->class, header->id);
+    if (entry && entry->document == found->document)
+        entry->fresh_ms = documents->now_ms;
+}
+
 /* hosts = many: compares the cached copies with the database in one query; those that moved are to be
  * loaded. */
 static enum fault verify_cached(struct documents *documents, int ns, struct arena *arena,
@@ -274,8 +283,10 @@ static enum fault verify_cached(struct documents *documents, int ns, struct aren
     if (fault && fault != FAULT_STALE)
         return fault;
     for (size_t i = 0; i < commit.count; i++) {
-        if (!commit.documents[i].moved)
+        if (!commit.documents[i].moved) {
+            note_fresh(documents, ns, cached[i]);
             continue;
+        }
         struct cache_entry entry = {.document = cached[i]->document};
         size_t index = (size_t)(cached[i] - found);
         want(arena, wanted, count, index, names[index], cached[i], &entry);
@@ -342,7 +353,8 @@ static enum fault find_stored(struct documents *documents, int ns, struct arena 
         struct cache_entry *proven = find_proven(documents, ns, names[i], found, observation, entry);
         if (proven) {
             found->document = kept->documents[kept->count++] = document_hold(proven->document);
-            proven->fresh_ms = documents->now_ms;
+            if (!documents->other_hosts)
+                proven->fresh_ms = documents->now_ms;
         } else {
             want(arena, &wanted, count, i, names[i], found, entry);
         }
@@ -374,7 +386,9 @@ enum fault documents_find_newest(struct documents *documents, int ns, struct are
     return fault;
 }
 
-/* An old copy does not prove that the document has expired: its expiry may have been extended since. */
+/* An old copy does not prove that the document has expired: its expiry may have been extended since.  With
+ * other hosts a stamp stands also while no notification can arrive, so the age counts from the last answer of
+ * the database. */
 static enum fault find_tolerated(struct documents *documents, int ns, struct arena *arena,
                                  struct document_name name, int64_t tolerance_ms, struct found *found_r)
 {
@@ -384,13 +398,12 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
     struct cache_entry *entry = look_up(documents, ns, name, found_r, &observation);
     bool is_young =
         entry && documents->now_ms - entry->fresh_ms <= tolerance_ms && !has_ended(entry->document);
-    struct cache_entry *proven = is_young && !is_proven(entry, observation)
-                                     ? NULL
-                                     : find_proven(documents, ns, name, found_r, observation, entry);
+    bool may_prove = !documents->other_hosts && !(is_young && !is_proven(entry, observation));
+    struct cache_entry *proven =
+        may_prove ? find_proven(documents, ns, name, found_r, observation, entry) : NULL;
     if (proven) {
         entry = proven;
-        if (!documents->other_hosts)
-            entry->fresh_ms = documents->now_ms;
+        entry->fresh_ms = documents->now_ms;
     } else if (!is_young) {
         struct wanted wanted = {0};
         want(arena, &wanted, 1, 0, name, found_r, entry);
@@ -422,6 +435,21 @@ enum fault documents_tolerated(struct documents *documents, int ns, struct arena
     if (!fault)
         *document_r = found.document;
     return fault;
+}
+
+bool documents_find_unmoved(struct documents *documents, int ns, struct arena *arena,
+                            struct document_name name, int64_t age_s, const struct document **document_r)
+{
+    struct observation observation;
+    struct found found = {0};
+    documents_heed_lineage(documents);
+    const struct cache_entry *entry = look_up(documents, ns, name, &found, &observation);
+    if (!is_proven(entry, observation) || has_ended(entry->document) ||
+        documents->now_ms - entry->fresh_ms > age_s * 1000)
+        return false;
+    *document_r = document_hold(entry->document);
+    arena_defer(arena, documents_release, entry->document);
+    return true;
 }
 
 enum fault documents_newest(struct documents *documents, int ns, struct arena *arena,
@@ -469,12 +497,15 @@ struct newest_proof documents_prove_class(const struct documents *documents, int
     return (struct newest_proof){!documents->other_hosts, slot, observation.stamp};
 }
 
-bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof)
+bool documents_is_unmoved(const struct documents *documents, const struct newest_proof *proof)
 {
-    if (!proof->is_valid)
-        return false;
     struct observation observation = slots_see(documents->segment, proof->slot);
     return !observation.busy && observation.stamp == proof->tag;
+}
+
+bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof)
+{
+    return proof->is_valid && documents_is_unmoved(documents, proof);
 }
 
 void documents_keep_written(struct documents *documents, int ns, const struct found *found,

@@ -57,6 +57,12 @@ MUST_USE enum fault documents_tolerated(struct documents *documents, int ns, str
                                         struct document_name name, int64_t tolerance_s,
                                         const struct document **document_r);
 
+/* From the cache alone: a copy that the database has returned or verified at most `age_s` ago, and of which
+ * no change is known here; held as those of documents_newest.  False: there is none. */
+MUST_USE bool documents_find_unmoved(struct documents *documents, int ns, struct arena *arena,
+                                     struct document_name name, int64_t age_s,
+                                     const struct document **document_r);
+
 /* Proof that a document of documents_newest is the newest; it can be checked again without a search. */
 struct newest_proof {
     bool is_valid; /* false: only a new search proves the document */
@@ -75,5 +81,7 @@ MUST_USE struct newest_proof documents_prove_class(const struct documents *docum
 /* Is the document, which the caller has kept, still the newest?  It is if nothing was committed in its slot.
  */
 MUST_USE bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof);
+/* Is no change of it known here?  With other hosts that proves nothing. */
+MUST_USE bool documents_is_unmoved(const struct documents *documents, const struct newest_proof *proof);
 
 #endif

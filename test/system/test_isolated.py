@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from provider import Provider
 from stack import Stack, wait_until
+from test_accounts import Made, bearer, configure, cookie, forged, random_text
+from test_external_tokens import fetch_keys, id_of
 
 pytestmark = pytest.mark.plain
 
@@ -17,6 +20,9 @@ WORKERS = 3
 NAME = ('Note', 'a')
 AGE_S = 600
 CONNECT_S, STATEMENT_S = 5, 30  # the latter is the default
+PLAN, ORDER = ('Plan', 'p'), ('Order', 'o')
+RULES = {'Plan': {'team': {'class': 'Team', 'id': 'Info.team', 'members': 'Member'}, 'read': ['team']},
+         'Order': {'owner': 'Info.owner', 'read': ['owner']}}
 
 
 def processes_of_postgres(stack):
@@ -60,14 +66,15 @@ def first_answer(stack):
 
 
 @contextlib.contextmanager
-def cut_off(hosts, **more):
+def cut_off(hosts, prepare=lambda stack: None, **more):
     """A stack with a copy of the document, whose PostgreSQL falls silent."""
     settings = {'hosts': hosts, 'connect_timeout_s': CONNECT_S, 'restart_young_ms': 0, **more}
-    with Stack('isolated', workers=WORKERS, settings=settings, namespaces={'z': 'closed', 'lab': 'open'}) as stack:
+    with Stack('isolated', workers=WORKERS, settings=settings, namespaces={'z': 'closed', 'lab': 'open', 'team': 'closed', 'shut': 'open'}) as stack:
         stack.put('lab', {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'kept'}]})
         wait_until(lambda: 'relay listens database=stampd_lab' in stack.log(), what='the relay')
         for _ in range(4 * WORKERS):
             assert get(stack)[0].status_code == 200
+        prepare(stack)
         with isolated(stack):
             yield stack
         new = {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'new'}]}
@@ -79,6 +86,11 @@ def cut_off(hosts, **more):
 def is_refused(answer):
     """XTIME: a session that was open when PostgreSQL fell silent was given up."""
     return answer.status_code == 503 and answer.json()['code'] in ('XAWAY', 'XTIME')
+
+
+def is_refused_or(status, answer):
+    """The worker that has made the change knows it, the others know that there is one."""
+    return answer.status_code == status or is_refused(answer)
 
 
 def until_silent(stack):
@@ -126,3 +138,126 @@ def test_an_old_configuration_decides_nothing():
     with cut_off('many', configuration_age_s=1) as stack:
         until_silent(stack)
         wait_until(lambda: is_refused(get(stack, age=AGE_S)[0]), what='the end of its age')
+
+
+# --- callers ---
+
+class Callers:
+    """A namespace with rules: an order of each caller, and a plan of the team that they are in; each way of each has been used."""
+
+    def __init__(self, provider):
+        self.provider = provider
+
+    def __call__(self, stack):
+        issuer = {'issuer': self.provider.url, 'audiences': ['app', 'api']}
+        configure(stack, 'team', access='rules', rules=RULES, accounts={'registration': 'open', 'issuers': [issuer]})
+        self.stack, token = stack, self.provider.token()
+        self.session, self.service, self.other, self.gone = (Made(stack, prefix=prefix) for prefix in ('st', 'sk', 'st', 'st'))
+        ids = {'session': self.session.id, 'service': self.service.id, 'token': id_of(self.provider.url, 'ann')}
+        stack.put('team', {'c': 'Team', 'id': 't', 'items': [{'c': 'Member', 'k': one, 'j': {}} for one in ids.values()]}, admin=True)
+        stack.put('team', {'c': PLAN[0], 'id': PLAN[1], 'items': [{'c': 'Info', 'j': {'team': 't'}}]}, admin=True)
+        for one in ids.values():
+            stack.put('team', {'c': ORDER[0], 'id': ORDER[1] + one, 'items': [{'c': 'Info', 'j': {'owner': one}}]}, admin=True)
+        assert self.ask(PLAN, headers=bearer(token)).status_code == 429
+        assert fetch_keys(stack) == 1
+        self.ways = [(ids['session'], {'headers': bearer(self.session.token)}), (ids['session'], {'key': self.session.token}),
+                     (ids['session'], {'headers': {**cookie('team', self.session.token), 'Origin': stack.url}}),
+                     (ids['service'], {'headers': bearer(self.service.token)}), (ids['token'], {'headers': bearer(token)})]
+        for _ in range(6 * WORKERS):
+            for account, way in self.ways:
+                for name in (PLAN, (ORDER[0], ORDER[1] + account)):
+                    assert self.ask(name, **way).status_code == 200
+            for made in (self.other, self.gone):
+                assert self.shows(self.ask(PLAN, headers=bearer(made.token))) is False
+            assert self.ask(PLAN, ns='shut').status_code == 200
+        configure(stack, 'shut', access='closed')
+        self.gone.set({'c': 'Sess', 'k': self.gone.session, 'del': True})
+
+    def ask(self, name, age=None, headers=None, ns='team', **body):
+        doc = {'c': name[0], 'id': name[1], **({'age': age} if age else {})}
+        return self.stack.http.post(f'{self.stack.url}/{ns}/op/get', json={'param': {'docs': [doc]}, **body}, headers=headers or {}, timeout=60)
+
+    def visit(self, name, age=None, headers=None):
+        query = f'?age={age}' if age else ''
+        return self.stack.http.get(f'{self.stack.url}/team/doc/{name[0]}/{name[1]}{query}', headers=headers or {}, timeout=60)
+
+    @staticmethod
+    def shows(answer):
+        assert answer.status_code == 200, answer.text
+        return bool(answer.json()['out']['docs'][0].get('items'))
+
+
+def test_callers_with_accounts_get_what_may_be_old():
+    callers = Callers(Provider())
+    with cut_off('many', callers, configuration_age_s=AGE_S, **callers.provider.settings) as stack:
+        until_silent(stack)
+        begun = time.monotonic()
+        for account, way in callers.ways:
+            order = (ORDER[0], ORDER[1] + account)
+            for _ in range(2 * WORKERS):
+                assert callers.shows(callers.ask(PLAN, AGE_S, **way)) and callers.shows(callers.ask(order, AGE_S, **way))
+            assert is_refused(callers.ask(PLAN, **way))
+            if 'key' not in way:
+                for name in (PLAN, order):
+                    assert callers.visit(name, AGE_S, **way).status_code == 200
+                assert is_refused(callers.visit(PLAN, **way))
+        assert time.monotonic() - begun < CONNECT_S, 'none of them waits for PostgreSQL'
+        other = bearer(callers.other.token)
+        assert callers.shows(callers.ask(PLAN, AGE_S, other)) is False and callers.visit(PLAN, AGE_S, other).status_code == 404
+        assert callers.ask(PLAN, AGE_S, bearer(forged(callers.session.token))).status_code == 401
+        assert is_refused(callers.ask(PLAN, AGE_S, bearer(f'st_{random_text(16)}.{random_text(32)}'))), 'an account that no worker has read'
+        for _ in range(2 * WORKERS):
+            assert is_refused_or(401, callers.ask(PLAN, AGE_S, bearer(callers.gone.token))), 'it is known here that the session has ended'
+            assert is_refused_or(401, callers.ask(PLAN, AGE_S, ns='shut')), 'and that the namespace is closed'
+
+
+def test_an_old_account_decides_nothing():
+    """A session that was ended elsewhere meanwhile has no longer than that."""
+    callers = Callers(Provider())
+    with cut_off('many', callers, configuration_age_s=2, **callers.provider.settings) as stack:
+        until_silent(stack)
+        for _, way in callers.ways:
+            wait_until(lambda: is_refused(callers.ask(PLAN, AGE_S, **way)), what='the end of its age')
+
+
+def test_a_resource_is_served_within_its_age():
+    with cut_off('many', configuration_age_s=AGE_S) as stack:
+        until_silent(stack)
+        address = f'{stack.url}/lab/doc/{NAME[0]}/{NAME[1]}'
+        for _ in range(2 * WORKERS):
+            answer = stack.http.get(f'{address}?age={AGE_S}', timeout=60)
+            assert answer.status_code == 200 and answer.json()['items'][0]['j'] == 'kept'
+            assert stack.http.get(f'{address}?age={AGE_S}', headers={'If-None-Match': answer.headers['ETag']}, timeout=60).status_code == 304
+            assert is_refused(stack.http.get(address, timeout=60))
+
+
+def test_everything_else_says_why():
+    """What claims to be the newest: synchronisations, collections, lists, changes, files; and a new stream of live events."""
+    with cut_off('many', configuration_age_s=AGE_S, live='on') as stack:
+        until_silent(stack)
+        aged = {'docs': [{'c': NAME[0], 'id': NAME[1], 'age': AGE_S}]}
+        for operation, body in {'sync': {'syncs': [{'c': NAME[0], 'id': NAME[1], 'v': 0}]}, 'get': {'param': aged, 'syncs': [{'c': NAME[0], 'id': NAME[1], 'v': 0}]},
+                                'list': {'param': {'c': 'Note'}}, 'put': {'param': aged}}.items():
+            answer = stack.http.post(f'{stack.url}/lab/op/{operation}', json=body, timeout=60)
+            assert is_refused(answer) and answer.headers['Retry-After'], operation
+        assert is_refused(stack.http.get(f'{stack.url}/lab/doc/{NAME[0]}/{NAME[1]}/file/none?age={AGE_S}', timeout=60))
+        for _ in range(2 * WORKERS):
+            with stack.http.get(f'{stack.url}/lab/live', params={'def': '/'.join(NAME)}, stream=True, timeout=60) as answer:
+                assert answer.status_code == 503 and b'"XAWAY"' in next(answer.iter_lines())
+
+
+# --- an age ---
+
+def test_an_age_holds_while_no_notification_arrives():
+    """What another host has changed is seen when the age is over, also by a worker whose relay stands still."""
+    with Stack('isolated', workers=WORKERS, settings={'hosts': 'many'}, namespaces={'z': 'closed', 'lab': 'open'}) as stack:
+        stack.put('lab', {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'kept'}]})
+        wait_until(lambda: 'relay listens database=stampd_lab' in stack.log(), what='the relay')
+        for _ in range(4 * WORKERS):
+            assert first_answer(stack) == 'kept'
+        with stack.relay_stopped():
+            stack.psql('lab', 'select put_item(%s, %s, %s, %s, %s)', (*NAME, 'Text', '', '"new"'))
+            changed = time.monotonic()
+            wait_until(lambda: time.monotonic() - changed > 2, what='the end of the age')
+            for _ in range(4 * WORKERS):
+                assert get(stack, age=1)[0].json()['out']['docs'][0]['items'][0]['j'] == 'new'

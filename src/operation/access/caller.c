@@ -5,6 +5,7 @@
 #include "edge/crypto/crypto.h"
 #include "model/account/account.h"
 #include "operation/access/verified_tokens.h"
+#include "operation/old_reads.h"
 #include "store/store.h"
 
 enum { KEYS_RETRY_S = 2 };
@@ -148,7 +149,8 @@ static enum fault caller_fetch_account(const struct worker_context *worker_conte
                                        struct bytes id, const struct document **document_r)
 {
     const struct document_name name = {BYTES("Account"), id};
-    return documents_newest(worker_context->documents, ns, call->arena, &name, 1, document_r);
+    enum fault fault = documents_newest(worker_context->documents, ns, call->arena, &name, 1, document_r);
+    return old_reads_settle(worker_context, call, ns, fault, &name, 1, document_r);
 }
 
 /* A session or a service key. */

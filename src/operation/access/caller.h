@@ -7,7 +7,8 @@
  * account.
  *
  * This reads one document, Account/<id>, proven newest by the shared segment: logging out, disabling an
- * account and changing its roles are commits, and take effect at the next request of every worker. */
+ * account and changing its roles are commits, and take effect at the next request of every worker.  For a
+ * read with an age it may be older while PostgreSQL cannot be reached (operation/old_reads.h). */
 #ifndef STAMPD_OPERATION_ACCESS_CALLER_H
 #define STAMPD_OPERATION_ACCESS_CALLER_H
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "operation/old_reads.h"
 
 /* As parsed from one snapshot of its document; in its own arena. */
 struct held_configuration {
@@ -180,14 +181,11 @@ static enum fault refresh(struct worker_context *worker_context, struct call *ca
     return FAULT_NONE;
 }
 
-/* What may be so old is decided by what is as old, while nothing newer can be had. */
-static bool is_young(const struct settings *settings, const struct call *call,
-                     const struct known_configuration *known, struct bytes code)
+static bool is_young(const struct documents *documents, const struct known_configuration *known,
+                     struct bytes code, int64_t age_s)
 {
-    int64_t age_s = call->find_age ? call->find_age(call) : 0;
-    if (age_s > settings->configuration_age_s)
-        age_s = settings->configuration_age_s;
-    return configurations_is_of(known, code) && clock_monotonic_ms() - known->verified_ms < age_s * 1000;
+    return configurations_is_of(known, code) && documents_is_unmoved(documents, &known->proof) &&
+           clock_monotonic_ms() - known->verified_ms < age_s * 1000;
 }
 
 enum fault configurations_find_of(struct worker_context *worker_context, struct call *call, struct bytes code,
@@ -198,11 +196,9 @@ enum fault configurations_find_of(struct worker_context *worker_context, struct 
     const struct documents *documents = worker_context->documents;
     if (!configurations_is_current(documents, own, code) ||
         !configurations_is_current(documents, z, BYTES("z"))) {
-        const struct settings *settings = worker_context->settings;
         enum fault fault = refresh(worker_context, call, code, own, z);
-        bool is_unreachable = fault == FAULT_XAWAY || fault == FAULT_XTIME;
-        if (fault && !(is_unreachable && is_young(settings, call, own, code) &&
-                       is_young(settings, call, z, BYTES("z"))))
+        int64_t age_s = old_reads_age(worker_context, call, fault);
+        if (fault && !(is_young(documents, own, code, age_s) && is_young(documents, z, BYTES("z"), age_s)))
             return fault;
         call->is_by_old |= fault != FAULT_NONE;
     }

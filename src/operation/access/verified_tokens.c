@@ -9,6 +9,7 @@
 #include "edge/crypto/crypto.h"
 #include "model/account/account.h"
 #include "model/namespace.h"
+#include "operation/old_reads.h"
 
 enum { ISSUERS = 64, TOKENS = 2048 };
 
@@ -102,6 +103,11 @@ static enum fault find_keys(struct worker_context *worker_context, struct call *
         issuer_keys_name(call->arena, issuer->name, names);
         enum fault fault = documents_newest_proven(worker_context->documents, ns, call->arena, names,
                                                    ISSUER_KEYS_DOCUMENTS, documents, proofs);
+        if (fault) {
+            memset(proofs, 0, sizeof proofs);
+            fault =
+                old_reads_settle(worker_context, call, ns, fault, names, ISSUER_KEYS_DOCUMENTS, documents);
+        }
         if (fault)
             return fault;
         bool is_same =

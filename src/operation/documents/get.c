@@ -86,7 +86,7 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
 }
 
 /* Where rules decide, an older copy could show what may no longer be read: the newest is within every
- * tolerance. */
+ * tolerance.  Only while PostgreSQL cannot be reached an older one is taken (operation/old_reads.h). */
 static enum fault load_newest(struct attempt *attempt, const struct reader *reader,
                               struct document_request *requests, size_t count)
 {
@@ -100,8 +100,7 @@ static enum fault load_newest(struct attempt *attempt, const struct reader *read
             names[wanted++] = requests[i].name;
     enum fault fault = FAULT_NONE;
     if (wanted)
-        fault =
-            transaction_newest(attempt->transaction, names, wanted, (size_t)most * LOADS_OF_RULED, documents);
+        fault = judge_newest(attempt, names, wanted, (size_t)most * LOADS_OF_RULED, documents);
     for (size_t i = 0, k = 0; !fault && i < count; i++) {
         if (!requests[i].age_s || requests[i].other.data)
             continue;

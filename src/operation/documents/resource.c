@@ -63,14 +63,22 @@ enum fault resource_refuse_absence(struct attempt *attempt, struct document_name
 
 /* --- reading --- */
 
-/* Where rules decide, an older copy could show what may no longer be read. */
+/* Where rules decide, an older copy could show what may no longer be read (get.c). */
 static enum fault read_document(struct attempt *attempt, struct document_name name, struct sight *sight)
 {
     int64_t age_s = attempt->call->resource->age_s;
     *sight = (struct sight){0};
     if (age_s && !call_is_judged(attempt->call))
         return transaction_read(attempt->transaction, name, age_s, &sight->document);
-    return resource_read(attempt, name, sight);
+    if (!age_s)
+        return resource_read(attempt, name, sight);
+    enum fault fault = judge_newest(attempt, &name, 1, SIZE_MAX, &sight->document);
+    return fault ? fault : judge_show(attempt, &sight->document, &sight->view);
+}
+
+static int64_t find_age(const struct call *call)
+{
+    return call->resource->age_s;
 }
 
 enum fault resource_read(struct attempt *attempt, struct document_name name, struct sight *sight)
@@ -253,6 +261,7 @@ static enum fault write_afterwork(struct attempt *attempt)
 const struct operation builtin_resource[] = {
     [RESOURCE_READ] = {.name = "GET",
                        .right = RIGHT_READ,
+                       .find_age = find_age,
                        .is_safe = true,
                        .obeys_rules = true,
                        .work = get_work,

@@ -2,16 +2,19 @@
 #include "operation/judge/judge.h"
 
 #include "operation/judge/filters.h"
+#include "operation/old_reads.h"
 #include "operation/reply.h"
 
 /* What is read in a snapshot may not enter the cache. */
 enum fault judge_newest(struct attempt *attempt, const struct document_name *names, size_t count,
                         size_t bytes_most, const struct document **documents_r)
 {
-    if (attempt->is_open)
-        return transaction_newest(attempt->transaction, names, count, bytes_most, documents_r);
-    return documents_newest_part(attempt->worker_context->documents, attempt->ns, attempt->call->arena, names,
-                                 count, bytes_most, documents_r);
+    enum fault fault =
+        attempt->is_open ? transaction_newest(attempt->transaction, names, count, bytes_most, documents_r)
+                         : documents_newest_part(attempt->worker_context->documents, attempt->ns,
+                                                 attempt->call->arena, names, count, bytes_most, documents_r);
+    return old_reads_settle(attempt->worker_context, attempt->call, attempt->ns, fault, names, count,
+                            documents_r);
 }
 
 static enum fault load_judge(void *context, struct bytes class, struct bytes id,
@@ -19,10 +22,10 @@ static enum fault load_judge(void *context, struct bytes class, struct bytes id,
 {
     struct attempt *attempt = context;
     const struct document_name name = {class, id};
-    if (attempt->is_open)
-        return transaction_consult(attempt->transaction, name, document_r);
-    return documents_newest(attempt->worker_context->documents, attempt->ns, attempt->call->arena, &name, 1,
-                            document_r);
+    if (!attempt->is_open)
+        return judge_newest(attempt, &name, 1, SIZE_MAX, document_r);
+    enum fault fault = transaction_consult(attempt->transaction, name, document_r);
+    return old_reads_settle(attempt->worker_context, attempt->call, attempt->ns, fault, &name, 1, document_r);
 }
 
 static struct rules_question judge_ask(struct attempt *attempt)
