@@ -126,6 +126,7 @@ struct relay {
     struct acknowledgement *acknowledgement;
     struct nginx_counts *nginx_counts;
     int64_t reported_ms;
+    int asked;         /* the session that was asked last whether PostgreSQL answers */
     int z;             /* index of its database; -1: the table of databases is full */
     int64_t states_ms; /* when the configurations may be read again, after a failure */
     struct relay_session sessions[NAMESPACES_MOST];
@@ -231,34 +232,60 @@ static int64_t reach_ms(const struct relay *relay)
     return relay->settings->connect_timeout_s * 1000;
 }
 
-/* `lasted_ms`: until it has answered or refused, or until the wait was over. */
-static void note_answer(struct relay *relay, bool is_answer, int64_t lasted_ms)
-{
-    int64_t now_ms = clock_monotonic_ms();
-    if (is_answer || lasted_ms < reach_ms(relay) / 2) {
-        waits_note_answer(relay->segment);
-        return;
-    }
-    if (!waits_is_silent(relay->segment, now_ms))
-        log_warning("postgresql is silent: what memory cannot answer is refused until it answers");
-    waits_note_silence(relay->segment, now_ms + 2 * reach_ms(relay) + SILENCE_MS);
-}
-
 static bool relay_is_over(void *deadline_ms)
 {
     return clock_monotonic_ms() >= *(const int64_t *)deadline_ms;
 }
 
-/* Behind a link that drops packets a session looks as one on which nothing happens. */
-static void relay_ask(struct relay *relay, int ns)
+/* Behind a link that drops packets a session looks as one on which nothing happens.  False: no answer. */
+static bool answers(struct relay *relay, int ns, int64_t patience_ms)
 {
     struct pg *pg = relay->sessions[ns].pg;
-    int64_t begun_ms = clock_monotonic_ms(), deadline_ms = begun_ms + reach_ms(relay);
+    int64_t deadline_ms = clock_monotonic_ms() + patience_ms;
     (void)pg_set_patience(pg, (struct pg_patience){relay_is_over, &deadline_ms});
     enum fault fault = pg_execute(pg, "select 1");
     (void)pg_set_patience(pg, (struct pg_patience){NULL, NULL});
-    note_answer(relay, !fault, clock_monotonic_ms() - begun_ms);
     drain(relay, ns); /* what arrived meanwhile */
+    return !fault;
+}
+
+/* One database, or one session, may hang while the server answers all others. */
+static bool another_answers(struct relay *relay, int hanging)
+{
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++)
+        if (ns != hanging && relay->sessions[ns].pg)
+            return answers(relay, ns, reach_ms(relay) / 4);
+    return false;
+}
+
+/* `lasted_ms`: until the database has answered or refused, or until the wait was over. */
+static void note_answer(struct relay *relay, int ns, bool is_answer, int64_t lasted_ms)
+{
+    if (is_answer || lasted_ms < reach_ms(relay) / 2 || another_answers(relay, ns)) {
+        waits_note_answer(relay->segment);
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    if (!waits_is_silent(relay->segment, now_ms))
+        log_warning("postgresql is silent: what memory cannot answer is refused until it answers");
+    waits_note_silence(relay->segment, now_ms + 2 * reach_ms(relay) + SILENCE_MS);
+}
+
+/* In turns, so that each session that hangs is noticed. */
+static void ask_next(struct relay *relay, int count)
+{
+    int ns = 0;
+    for (int i = 0; i < count; i++) {
+        ns = (relay->asked + 1 + i) % count;
+        if (relay->sessions[ns].pg)
+            break;
+    }
+    if (ns >= count || !relay->sessions[ns].pg)
+        return;
+    int64_t begun_ms = clock_monotonic_ms();
+    relay->asked = ns;
+    bool is_answer = answers(relay, ns, reach_ms(relay));
+    note_answer(relay, ns, is_answer, clock_monotonic_ms() - begun_ms);
 }
 
 /* A former primary that goes on says nothing of the changes that others make in the new one. */
@@ -289,7 +316,7 @@ static void connect(struct relay *relay, int ns)
     options.is_absence_known = session->is_absent;
     int64_t begun_ms = clock_monotonic_ms();
     enum fault fault = pg_open(&options, &session->pg);
-    note_answer(relay, !fault, clock_monotonic_ms() - begun_ms);
+    note_answer(relay, ns, !fault, clock_monotonic_ms() - begun_ms);
     if (fault ||
         pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task;"
                                 " listen " ACKNOWLEDGEMENT_CHANNEL) ||
@@ -340,11 +367,7 @@ static void report_health(struct relay *relay, int count)
     if (now_ms < relay->reported_ms + REPORT_MS)
         return;
     relay->reported_ms = now_ms;
-    for (int ns = 0, is_asked = false; ns < count && !is_asked; ns++)
-        if (relay->sessions[ns].pg) {
-            relay_ask(relay, ns);
-            is_asked = true;
-        }
+    ask_next(relay, count);
     for (int ns = 0; ns < count; ns++) {
         bool is_up;
         int64_t age_ms = namespaces_health(relay->segment, ns, &is_up);

@@ -261,3 +261,28 @@ def test_an_age_holds_while_no_notification_arrives():
             wait_until(lambda: time.monotonic() - changed > 2, what='the end of the age')
             for _ in range(4 * WORKERS):
                 assert get(stack, age=1)[0].json()['out']['docs'][0]['items'][0]['j'] == 'new'
+
+
+# --- one of several databases ---
+
+def relay_backends(stack):
+    rows = stack.psql('z', "select datname, pid from pg_stat_activity where application_name = 'stampd relay'")
+    return dict(rows)
+
+
+def test_one_database_that_hangs_is_no_silence_of_the_server():
+    """The session of the relay with each database in turn stands still; what is asked of the others is answered all the time."""
+    with Stack('isolated', workers=WORKERS, settings={'connect_timeout_s': 2}, namespaces={'z': 'closed', 'lab': 'open', 'team': 'open'}) as stack:
+        everyone = {'stampd_z', 'stampd_lab', 'stampd_team'}
+        for ns in ('lab', 'team'):
+            stack.put(ns, {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'kept'}]})
+        wait_until(lambda: everyone <= set(relay_backends(stack)), what='the relay')
+        for database in sorted(everyone):
+            pid = relay_backends(stack)[database]
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                wait_until(lambda: f'relay lost database={database}' in stack.log(), what=f'a session that is given up: {database}')
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            wait_until(lambda: relay_backends(stack).get(database, pid) != pid, what='a new one')
+        assert 'postgresql is silent' not in stack.log()
