@@ -99,6 +99,7 @@ stack_erase() {
     if [ -e "$1" ] && [ ! -e "$1/etc/stack" ]; then
         fail "$1 was not made by these scripts; it stays"
     fi
+    if [ -L "$1/run/stampd" ]; then rm -rf "$(realpath -- "$1/run/stampd")"; fi
     rm -rf "$1"
 }
 
@@ -116,12 +117,23 @@ stack_prepare() {
     chmod 711 "$STACK/."
     chmod 700 "$STACK/log" # addresses, and what programs complain of
     stack_folder "$STACK/run/postgres" "$POSTGRES_USER" 755
+    stack_memory
     stack_folder "$STACK/run/stampd" "$STAMPD_USER" 755
     stack_folder "$STACK/files" "$STAMPD_USER" 750
     stack_folder "$STACK/records" "$STAMPD_USER" 700
     [ "$IS_ROOT" = no ] || chgrp "$(id -gn "$NGINX_USER")" "$STACK/files" # nginx sends them
     STACK_DATABASE=${STACK_DATABASE:-$STACK/run/postgres}
     : >>"$STACK/etc/stack"
+}
+
+# stack_memory: the folder of the segment is in memory, which encrypted namespaces need, where there is such a folder.
+stack_memory() {
+    local folder=$STACK/run/stampd
+    if [ -e "$folder" ] && { [ -L "$folder" ] || process_runs "$STACK/run/stampd.pid"; }; then return; fi
+    [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] && [ -w /dev/shm ] || return 0
+    [ "$(df --output=avail -m /dev/shm | tail -n 1)" -ge 256 ] || return 0 # as in small containers
+    rm -rf "$folder" # of a stopped server, or in memory before this host was started
+    ln -s "$(mktemp -d /dev/shm/stampd-XXXXXX)" "$folder"
 }
 
 stack_folder() {

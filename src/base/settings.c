@@ -398,6 +398,13 @@ void settings_open_log(const struct settings *settings, const char *program)
     log_open(program, (enum log_level)settings->log_level, settings->log_to == LOG_TO_SYSLOG);
 }
 
+bool settings_segment_path(const struct settings *settings, char *path_r, size_t path_size)
+{
+    int size = *settings->segment ? snprintf(path_r, path_size, "%s", settings->segment)
+                                  : snprintf(path_r, path_size, "%s/segment", settings->run_directory);
+    return size > 0 && (size_t)size < path_size;
+}
+
 int64_t settings_anonymous_body(const struct settings *settings)
 {
     return settings->limit_anonymous_body_bytes < settings->limit_body_bytes

@@ -30,6 +30,8 @@ struct settings {
  * `problem` that names the file, the line number and the error.  The settings own their texts. */
 MUST_USE bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size);
 void settings_free(struct settings *settings);
+/* Path of the segment: the setting, or `segment` in run_directory.  False: it does not fit. */
+MUST_USE bool settings_segment_path(const struct settings *settings, char *path_r, size_t path_size);
 /* Largest body, in bytes, of a request for live events. */
 int64_t settings_live_body(const struct settings *settings);
 /* Largest body, in bytes, of a request that may not change anything and has no key in its header. */

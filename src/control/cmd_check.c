@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "control/record.h"
 #include "store/statements.h"
 #include "edge/crypto/certificate.h"
+#include "edge/mapping.h"
 #include "operation/settings_check.h"
 
 enum {
@@ -384,7 +384,7 @@ static void check_access_log(struct check *check, struct bytes text)
         cmd_check_warn(check, "nginx: access_log is off: requests leave no record");
 }
 
-enum { RENEWAL_DAYS = 14, TMPFS = 0x01021994, RAMFS = 0x858458f6 /* statfs(2) */ };
+enum { RENEWAL_DAYS = 14 };
 
 static const char *first_word(struct check *check, struct bytes value)
 {
@@ -399,17 +399,11 @@ static const char *first_word(struct check *check, struct bytes value)
 static void check_temporary(struct check *check, struct bytes text)
 {
     struct bytes value;
-    struct statfs status;
     size_t position = 0;
     if (!directive_next(text, "client_body_temp_path", &position, &value))
         return;
-    char *path =
-        arena_copy(check->control->arena, first_word(check, value), strlen(first_word(check, value)));
-    const char *folder = path;
-    for (char *slash; statfs(path, &status) != 0; *slash = '\0') /* nginx makes it when it starts */
-        if (!(slash = strrchr(path, '/')) || slash == path)
-            return;
-    if ((uint32_t)status.f_type == TMPFS || (uint32_t)status.f_type == RAMFS)
+    const char *folder = first_word(check, value); /* nginx makes it when it starts */
+    if (mapping_is_in_memory(folder))
         cmd_check_warn(
             check,
             "nginx: its temporary files are in memory, in %s (stampctl nginx --folder FOLDER on a disk)",

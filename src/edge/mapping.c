@@ -13,12 +13,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -235,11 +237,37 @@ bool mapping_open(struct mapping *mapping, const char *path, uint64_t magic, uin
     }
 }
 
+/* EX proves, as at a start, that no user is alive.  Layout 0 says that there is no segment behind the head,
+ * which keeps installation and generation for the next start. */
+void mapping_erase(struct mapping *mapping)
+{
+    struct mapping_head head;
+    if (flock(mapping->fd, LOCK_EX | LOCK_NB) || !mapping_read_head(mapping->fd, &head))
+        return;
+    head.layout = 0;
+    if (!write_head(mapping->fd, &head) || !mapping_clear(mapping->fd, mapping->size))
+        log_warning("a file of shared memory cannot be erased: %m");
+}
+
 void mapping_close(struct mapping *mapping)
 {
     munmap(mapping->memory, mapping->size);
     close(mapping->fd);
     *mapping = (struct mapping){.fd = -1};
+}
+
+bool mapping_is_in_memory(const char *path)
+{
+    enum { TMPFS = 0x01021994, RAMFS = 0x858458f6 }; /* statfs(2) */
+    char part[PATH_MAX];
+    struct statfs status;
+    int size = snprintf(part, sizeof part, "%s", path);
+    if (size < 0 || (size_t)size >= sizeof part)
+        return false;
+    for (char *slash; statfs(part, &status) != 0; *slash = '\0')
+        if (!(slash = strrchr(part, '/')) || slash == part)
+            return false;
+    return (uint32_t)status.f_type == TMPFS || (uint32_t)status.f_type == RAMFS;
 }
 
 void *mapping_share_passed(size_t size, int *descriptor)

@@ -32,6 +32,12 @@ enum { MAPPING_INSTALLATION_MARK = 0x53 }; /* top byte of every installation */
 MUST_USE bool mapping_open(struct mapping *mapping, const char *path, uint64_t magic, uint32_t layout,
                            size_t size, char *problem, size_t problem_size);
 void mapping_close(struct mapping *mapping);
+/* For the process that has opened it, when all children that have inherited it have ended, as the last call
+ * before mapping_close: zeros after the head, unless there are other users.  The file keeps its size, for
+ * those that only read it. */
+void mapping_erase(struct mapping *mapping);
+/* Is the file of this path, or the next folder above it that exists, in memory (tmpfs, ramfs)? */
+bool mapping_is_in_memory(const char *path);
 
 /* Zeroed memory that this process shares, for its whole life, with the children that it forks from now on;
  * ends the process when memory runs out. */

@@ -320,6 +320,7 @@ static bool open_journal(struct journal *journal, char *problem)
     if (!take_descriptors(problem) ||
         !journal_keys_load(&journal->keys, journal->options->keys_path, problem, PROBLEM_BYTES) ||
         !journal_remote_open(&journal->remote, settings, problem, PROBLEM_BYTES) ||
+        !site_key_check_shared(settings, problem, PROBLEM_BYTES) ||
         (*settings->records_directory && !site_key_load(settings, problem, PROBLEM_BYTES)) ||
         !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
         !open_records(journal, records_path, problem) ||
@@ -398,6 +399,7 @@ int journal_serve(const struct settings *settings, const struct journal_options 
     if (journal.listener >= 0)
         close(journal.listener);
     journal_remote_close(journal.remote);
+    records_erase(journal.records);
     records_close(journal.records);
     journal_keys_free(journal.keys);
     return is_open ? 0 : 1;

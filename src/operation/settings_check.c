@@ -18,6 +18,7 @@
 #include "base/secret.h"
 #include "model/task/cron.h"
 #include "edge/crypto/crypto.h"
+#include "seal/site_key.h"
 #include "operation/module/module.h"
 #include "operation/push/push_send.h"
 
@@ -273,9 +274,12 @@ bool settings_check_run(const struct settings *settings, const char *path, bool 
                         settings_check_listener *listener, void *context)
 {
     struct settings_check check = {settings, with_modules, listener, context, true};
+    char problem[PROBLEM_BYTES];
     check_settings_file(&check, path);
     check_names(&check);
     check_secrets(&check);
+    if (!site_key_check_shared(settings, problem, sizeof problem))
+        settings_check_report(&check, SETTINGS_CHECK_WRONG, "%s", problem);
     check_as_user(&check);
     return check.is_good;
 }

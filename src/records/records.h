@@ -153,6 +153,8 @@ struct records;
 MUST_USE bool records_open(struct records **records_r, const char *path, size_t bytes, int64_t tombstone_s,
                            char *problem, size_t problem_size);
 void records_close(struct records *records); /* NULL is allowed */
+/* As segment_open_erase, for the last process of a server: records_close will do it.  NULL is allowed. */
+void records_erase(struct records *records);
 /* While any process has it open, the memory lives: for a child that closes all others. */
 int records_descriptor(const struct records *records);
 /* From now on this process waits no longer for others, before it finds the records busy. */

@@ -45,12 +45,20 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
     return true;
 }
 
+void records_erase(struct records *records)
+{
+    if (records)
+        records->is_to_be_erased = true;
+}
+
 void records_close(struct records *records)
 {
     if (!records)
         return;
     if (records->disk && disk_table_is_own(records->disk))
         disk_table_close(records->disk);
+    if (records->is_to_be_erased)
+        mapping_erase(&records->mapping);
     mapping_close(&records->mapping);
     builder_free(&records->out);
     builder_free(&records->texts);

@@ -223,6 +223,7 @@ struct hashed_key {
 
 struct records {
     struct mapping mapping;
+    bool is_to_be_erased; /* when it is closed */
     struct records_head *head;
     struct memory memory;
     struct ordering keys, ends;

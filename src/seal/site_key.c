@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "edge/crypto/crypto.h"
+#include "edge/mapping.h"
 
 /* --- the command --- */
 
@@ -236,6 +238,26 @@ bool site_key_load(const struct settings *settings, char *problem, size_t proble
             : load_file(present, "site_key_file", settings->site_key_file, problem, problem_size);
     return is_loaded && load_file(&site_keys[FORMER], "site_key_former_file", settings->site_key_former_file,
                                   problem, problem_size);
+}
+
+bool site_key_check_shared(const struct settings *settings, char *problem, size_t problem_size)
+{
+    char segment[PATH_MAX];
+    bool is_used = *settings->site_key_file || *settings->site_key_command;
+    bool has_segment = settings_segment_path(settings, segment, sizeof segment);
+    const char *disk = has_segment && !mapping_is_in_memory(segment) ? segment
+                       : settings->records_mb && !mapping_is_in_memory(settings->run_directory)
+                           ? settings->run_directory
+                           : NULL;
+    if (!is_used || !disk)
+        return true;
+    snprintf(
+        problem, problem_size,
+        "%s = %s: it is on a disk, where contents of encrypted namespaces would be in clear: name a folder "
+        "in memory (tmpfs), as /run is",
+        disk == segment && *settings->segment ? "segment" : "run_directory",
+        disk == segment && *settings->segment ? segment : settings->run_directory);
+    return false;
 }
 
 const char *site_key_mark(void)

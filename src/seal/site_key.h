@@ -11,6 +11,9 @@ enum { SITE_KEY_MARK = 16 };
 /* Reads site_key_file or what site_key_command prints, and site_key_former_file; none is no error.  On
  * failure returns false with one line in `problem`. */
 MUST_USE bool site_key_load(const struct settings *settings, char *problem, size_t problem_size);
+/* With a site key, the files that processes share have contents of encrypted namespaces in clear, and must be
+ * in memory: the segment, and the records.  False, with one line in `problem`: one of them is on a disk. */
+MUST_USE bool site_key_check_shared(const struct settings *settings, char *problem, size_t problem_size);
 /* The first digits of a digest of the present site key, by which a wrong one is recognised; "": none. */
 const char *site_key_mark(void);
 

@@ -53,6 +53,11 @@ void segment_close(struct segment *segment)
     free(segment);
 }
 
+void segment_open_erase(struct segment *segment)
+{
+    mapping_erase(&segment->mapping);
+}
+
 void segment_join(struct segment *segment, int index)
 {
     assert(index >= 0 && index < processes_count(segment)); /* taken, so readers check its word */

@@ -13,6 +13,9 @@ MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_
 MUST_USE bool segment_open_sized(struct segment **segment_r, const char *path,
                                  const struct board_sizes *sizes, char *problem, size_t problem_size);
 void segment_close(struct segment *segment);
+/* For the master, when its children have ended, before segment_close: nothing that documents had stays in the
+ * file, unless another instance uses it. */
+void segment_open_erase(struct segment *segment);
 
 /* The first call of a child: from now on it is the process of this index.  Every tenant recovers what the
  * former process of the index left; that process must be gone. */

@@ -51,13 +51,6 @@ struct instance {
     bool is_logged[NUMBER_MAX + 1]; /* it was logged that the file of this number is missing */
 };
 
-bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size)
-{
-    int size = *settings->segment ? snprintf(path_r, path_size, "%s", settings->segment)
-                                  : snprintf(path_r, path_size, "%s/segment", settings->run_directory);
-    return size > 0 && (size_t)size < path_size;
-}
-
 /* --- lock files --- */
 
 /* Opens and locks the file of a number. -1 with errno: EWOULDBLOCK if a process of that instance is alive. */

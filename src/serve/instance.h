@@ -16,9 +16,6 @@
 
 struct instance;
 
-/* Path of the segment: the setting, or `segment` in run_directory.  False: it does not fit. */
-MUST_USE bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size);
-
 /* Takes a number, its lock file and 2 × workers + 8 entries, or fewer when fewer are free, but at least one
  * for each worker and the thumbnail process.  `segment_path` is that of `stamps`.  On failure returns false
  * with one line in `problem`.

@@ -150,7 +150,7 @@ static bool open_segment(struct master *master, char *problem)
 {
     const struct settings *settings = present_settings(master);
     char path[PATH_MAX];
-    if (!instance_segment_path(settings, path, sizeof path)) {
+    if (!settings_segment_path(settings, path, sizeof path)) {
         snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
         return false;
     }
@@ -318,7 +318,9 @@ static void close_master(struct master *master)
         instance_stop(master->instance);
     if (master->segment) {
         warnings_stop();
+        records_erase(master->segment->records);
         records_close(master->segment->records);
+        segment_open_erase(master->segment);
     }
     segment_close(master->segment);
     remove_pid_file(master);

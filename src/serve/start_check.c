@@ -55,7 +55,8 @@ bool start_check_keys(const struct settings *settings, char *problem, size_t pro
     struct arena *arena = arena_create("start check");
     struct pg *z = NULL;
     struct pg_result *rows;
-    bool is_good = site_key_load(settings, problem, problem_size);
+    bool is_good = site_key_check_shared(settings, problem, problem_size) &&
+                   site_key_load(settings, problem, problem_size);
     int count = is_good && start_check_query(settings, arena, settings->z_database, &reading_namespaces, &z,
                                              &rows) == FAULT_NONE
                     ? pg_rows(rows)

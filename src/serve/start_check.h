@@ -5,7 +5,8 @@
 #include "base/settings.h"
 
 /* Reads the site key; false, with one line in `problem`, when it is malformed or is not that of an encrypted
- * namespace.  A database that cannot be reached is not checked now: its sessions check again. */
+ * namespace, or when shared memory is on a disk (site_key_check_shared).  A database that cannot be reached
+ * is not checked now: its sessions check again. */
 MUST_USE bool start_check_keys(const struct settings *settings, char *problem, size_t problem_size);
 
 #endif

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import order  # noqa: E402
 from cluster import CLUSTER_ROOM, ROOM, make_cluster_room  # noqa: E402
-from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, name_of, process_state  # noqa: E402
+from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, name_of, process_state, remove_folder  # noqa: E402
 
 LOG_LINES = 40
 USUAL_LOAD = 4  # so many processes for each processor want to run at once in scripts/check, on a machine with nothing else to do
@@ -44,7 +44,7 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     if hasattr(config, 'cluster_room'):
-        shutil.rmtree(config.cluster_room, ignore_errors=True)
+        remove_folder(Path(config.cluster_room))
         del os.environ[CLUSTER_ROOM]
 
 
@@ -177,7 +177,7 @@ def tmp_path():
     path = Path(tempfile.mkdtemp(prefix='stampd-test-', dir=ROOM))
     path.chmod(0o711)
     yield path
-    shutil.rmtree(path, ignore_errors=True)
+    remove_folder(path)
 
 
 @pytest.fixture
@@ -186,4 +186,4 @@ def home(tmp_path):
     path = tmp_path / 'home'
     path.mkdir(mode=0o700)
     yield path
-    shutil.rmtree(path, ignore_errors=True)
+    remove_folder(path)

@@ -72,6 +72,13 @@ def stampctl(*words, **more):
     return run_program(BUILD / 'src/stampctl', *words, **more)
 
 
+def remove_folder(path):
+    """Of stacks, or demonstrations, with what they have in memory (scripts/lib/stack.sh)."""
+    for run in [found for pattern in ('', 'state/', '*/state/') for found in path.glob(f'{pattern}run/stampd')]:
+        shutil.rmtree(run.resolve(), ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)
+
+
 class StackError(Exception):
     """A step of the shell functions failed; the words are its own."""
 
@@ -282,7 +289,7 @@ class Stack:
         if reports:
             self.keep()
         else:
-            shutil.rmtree(self.path, ignore_errors=True)
+            remove_folder(self.path)
             if self.data:
                 shutil.rmtree(self.data, ignore_errors=True)
         assert not reports, (str(self.path), reports)

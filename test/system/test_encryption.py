@@ -302,6 +302,32 @@ def test_other_sources_of_the_site_key(vault):
     vault.set(site_key_command='', site_key_file=file)
 
 
+def test_on_a_disk_it_does_not_start(vault):
+    config, disk, keys = vault.path / 'etc/disk.conf', vault.path / 'log', vault.path / 'etc/journal.keys'
+    keys.write_text('')
+    lines = [text for text in vault.config.read_text().splitlines() if not text.startswith('run_directory')]
+    for settings in (f'run_directory = {disk}', f'run_directory = {vault.path}/run/stampd\nsegment = {disk}/segment'):
+        config.write_text('\n'.join(lines) + f'\n{settings}\n')
+        why = settings.splitlines()[-1] + ': it is on a disk, where contents of encrypted namespaces would be in clear'
+        for words in (('stampd', '--test'), ('stampd',), ('stampctl', 'check-config'), ('stamp-journal', '--keys', keys)):
+            ended = run_program(BUILD / 'src' / words[0], *words[1:], '--config', config, status=1)
+            assert why in ended.text, (words, ended.text)
+    assert not (disk / 'segment').exists()
+
+
+def test_the_last_process_erases_what_it_has_decrypted(vault):
+    mark = 'erased when it stops'
+    vault.put('vault', doc('erased', line('text', mark)))
+    assert vault.get('vault', ('Note', 'erased'))
+    segment = vault.path / 'run/stampd/segment'
+    assert mark.encode() in segment.read_bytes()
+    vault.step('stampd', 'stop')
+    for file in (segment, segment.parent / 'records'):
+        assert not any(file.read_bytes()[64:]), file
+    vault.restart_stampd()
+    assert mark in json.dumps(vault.get('vault', ('Note', 'erased')))
+
+
 def test_without_the_site_key_it_does_not_start(vault):
     good = vault.settings['site_key_file']
     config = vault.config.read_text()

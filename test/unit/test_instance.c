@@ -34,7 +34,7 @@ static struct segment *open_segment(void)
 {
     struct segment *handle;
     char path[4096], text[256];
-    DEMAND(instance_segment_path(&settings, path, sizeof path));
+    DEMAND(settings_segment_path(&settings, path, sizeof path));
     DEMAND(segment_open(&handle, path, 1024, 0, text, sizeof text));
     return handle;
 }
@@ -43,7 +43,7 @@ static struct instance *start(struct segment *handle)
 {
     char path[4096];
     struct instance *instance = NULL;
-    DEMAND(instance_segment_path(&settings, path, sizeof path));
+    DEMAND(settings_segment_path(&settings, path, sizeof path));
     if (!instance_start(&settings, handle, path, &instance, problem, sizeof problem))
         fprintf(stderr, "%s\n", problem);
     DEMAND(instance != NULL);
@@ -112,10 +112,10 @@ static void the_setting_says_where(void **state UNUSED)
 {
     char mapping[] = "/x/y", directory[] = "/run/stampd", path[16];
     struct settings own = {.segment = mapping, .run_directory = directory};
-    assert_true(instance_segment_path(&own, path, sizeof path));
+    assert_true(settings_segment_path(&own, path, sizeof path));
     assert_string_equal(path, "/x/y");
     own.segment = nothing;
-    assert_false(instance_segment_path(&own, path, sizeof path)); /* does not fit */
+    assert_false(settings_segment_path(&own, path, sizeof path)); /* does not fit */
 }
 
 static void too_few_entries_are_refused(void **state UNUSED)
@@ -129,7 +129,7 @@ static void too_few_entries_are_refused(void **state UNUSED)
     instance_stop(instance);
     assert_int_equal(processes_take(segment, 400, 0, 1, indexes), 1);
     char path[4096];
-    assert_true(instance_segment_path(&settings, path, sizeof path));
+    assert_true(settings_segment_path(&settings, path, sizeof path));
     assert_false(instance_start(&settings, segment, path, &instance, problem, sizeof problem));
     assert_non_null(strstr(problem, "only 4 free entries for 4 workers"));
     assert_int_equal(entries_of(0), NEEDED - 1); /* what it took is back */

@@ -291,6 +291,42 @@ static void starters_race_and_die(void **state UNUSED)
     mapping_close(&mapping);
 }
 
+static void the_last_user_erases_it(void **state UNUSED)
+{
+    static const char mark[] = "diagnosis";
+    struct mapping first, other, next;
+    struct stat status;
+    assert_true(open_at(&first, "segment"));
+    memcpy((char *)first.memory + sizeof(struct mapping_head), mark, sizeof mark);
+    const struct mapping_head before = *(struct mapping_head *)first.memory;
+    assert_true(open_at(&other, "segment"));
+    int fd = open(folder_path("segment"), O_RDONLY);
+    const char *view = mapping_view(fd, SIZE); /* as the module of nginx has it */
+    assert_non_null(view);
+    mapping_erase(&first);
+    mapping_close(&first);
+    assert_memory_equal((char *)other.memory + sizeof before, mark, sizeof mark); /* it has a user */
+    mapping_erase(&other);
+    mapping_close(&other);
+    assert_true(fstat(fd, &status) == 0 && status.st_size == SIZE);
+    for (int i = sizeof before; i < SIZE; i++)
+        assert_int_equal(view[i], 0);
+    mapping_view_end(view, SIZE);
+    close(fd);
+    assert_true(open_at(&next, "segment") && next.is_new);
+    const struct mapping_head *after = next.memory;
+    assert_true(after->installation == before.installation && after->generation == before.generation + 1);
+    assert_true(((char *)next.memory)[sizeof before] == 0);
+    mapping_close(&next);
+}
+
+static void memory_is_told_from_a_disk(void **state UNUSED)
+{
+    assert_true(mapping_is_in_memory("/dev/shm/none/such"));
+    assert_false(mapping_is_in_memory("/proc/self"));
+    assert_false(mapping_is_in_memory("none"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
@@ -300,7 +336,8 @@ int main(void)
         TEST(a_child_keeps_it_alive),          TEST(no_page_ends_under_a_reader),
         TEST(what_does_not_match_is_refused),  TEST(a_foreign_file_is_left_as_it_is),
         TEST(a_making_cut_off_is_begun_again), TEST(no_room_is_said_at_once),
-        TEST(starters_race_and_die),
+        TEST(starters_race_and_die),           TEST(the_last_user_erases_it),
+        TEST(memory_is_told_from_a_disk),
     };
     return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
 }
