@@ -155,8 +155,11 @@ doc/stampd-schema.service: doc/stampd-schema.service.in Makefile
 		$(srcdir)/doc/stampd-schema.service.in >$@.new && mv $@.new $@
 
 # The sample says what the settings table says, the page of faults what theirs does; check-settings fails when not.
-.PHONY: update-sample update-faults
+.PHONY: update-sample update-faults update-costs
 update-sample:
 	$(srcdir)/scripts/check-settings --write-sample $(srcdir)
 update-faults:
 	$(srcdir)/scripts/check-settings --write-faults $(srcdir)
+# What a request can cost, on the security page; test_costs fails when it is not what the operations and settings are.
+update-costs: test/unit/test_costs
+	test/unit/test_costs --write

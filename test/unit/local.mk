@@ -2,6 +2,7 @@
 if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
 UNIT_TESTS += test/unit/test_blob_part
+UNIT_TESTS += test/unit/test_costs
 UNIT_TESTS += test/unit/test_blob_store
 UNIT_TESTS += test/unit/test_blob_reseal
 UNIT_TESTS += test/unit/test_spool
@@ -146,6 +147,9 @@ check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
 endif
+test_unit_test_costs_SOURCES = test/unit/test_costs.c test/unit/cost_table.h
+test_unit_test_costs_LDADD = $(UNIT_LDADD)
+test_unit_test_costs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/unit -DSTAMPD_PAGE='"$(abs_top_srcdir)/doc/explanation/security.md"'
 test_unit_test_base_SOURCES = test/unit/test_base.c
 test_unit_test_base_LDADD = $(UNIT_LDADD)
 test_unit_test_base_CPPFLAGS = $(AM_CPPFLAGS) -DSTAMPD_SAMPLE='"$(abs_top_srcdir)/doc/stampd.conf.sample"'
