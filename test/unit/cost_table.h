@@ -1,9 +1,10 @@
-/* What a request without the administrator's key can cost at most, a row for each operation that such a caller may
- * run, in the order of the registry's names, and for each way in that is no operation (WAY).  test_costs.c compares
- * the rows with the registry, gives each setting its default, and makes the table of doc/explanation/security.md
- * (make update-costs).
+/* What a request without the administrator's key can cost at most, a row for each operation that such a
+ * caller may run, in the order of the registry's names, and for each way in that is no operation (WAY).
+ * test_costs.c compares the rows with the registry, gives each setting its default, and makes the table of
+ * doc/explanation/security.md (make update-costs).
  *
- * COST(operation, rows that it reads or writes, time of a worker and of PostgreSQL, what stays, and how long) */
+ * COST(operation, rows that it reads or writes, time of a worker and of PostgreSQL, what stays, and how long)
+ */
 /* clang-format off */
 #define LONG_READ  "`limit_read_ms`"
 #define LONG_WRITE "a long commit `limit_commit_ms`"
