@@ -366,6 +366,142 @@ def test_what_a_tab_cannot_store_the_leading_tab_stores(desk):
     tab.close()
 
 
+# --- what browsers do with pages and with what they store ---
+
+def pairs(lines):
+    return json.dumps(sorted(map(list, lines.items())), separators=(',', ':'))
+
+
+def until_equal(desk, tab):
+    """Nothing waits, and the page shows what the server has."""
+    tab.until('db.status.get().pending === 0')
+    until_shown(tab, desk.lines())
+
+
+@pytest.mark.parametrize('waits', [False, True], ids=['sent', 'waiting'])
+def test_storage_that_the_browser_has_removed_beneath_open_tabs(desk, waits):
+    """All of the origin, as when the disk is full; two tabs, one of which has changes that were not sent."""
+    first, second = desk.open(), desk.open()
+    write(first, '1', 'bread', wait='')
+    until_shown(second, {'1': 'bread'})
+    if waits:
+        for tab in (first, second):
+            away(tab)
+    write(second, '2', 'milk')
+    first.call('Storage.clearDataForOrigin', origin=desk.pages.origin, storageTypes='all')
+    write(first, '3', 'salt')
+    write(second, '4', 'rice')
+    expected = {'1': 'bread', '2': 'milk', '3': 'salt', '4': 'rice'}
+    assert shown(first) == expected
+    until_shown(second, expected)
+    if waits:
+        assert stored(first) == ['Line.2', 'Line.3', 'Line.4']
+    for tab in (second, first):
+        tab.close()
+    tab = desk.open()
+    desk.wait_for(expected)
+    until_equal(desk, tab)
+    tab.close()
+
+
+def test_what_is_saved_under_a_quota_lasts_and_the_rest_says_so(stack, pages):
+    """The browser itself refuses, in the middle of a session.  What was promised is there at the next visit, and is sent."""
+    with contextlib.closing(Browser()) as browser:  # another one knows for half a minute how much room there was
+        desk = Desk(stack, pages, browser)
+        guard = browser.open(f'{pages.origin}/empty.html')
+        guard.call('Storage.overrideQuotaForOrigin', origin=pages.origin, quotaSize=2_000_000)
+        tab = desk.open('before it is sent')
+        results = tab.run("""(async () => {
+          const results = []
+          for (let i = 0; i < 12; i++) {
+            const text = Array.from({ length: 10000 }, () => crypto.randomUUID()).join('') // it is compressed
+            results.push(await note.change(note => note.set('Line', `k${i}`, text)).saved.then(() => 'saved', error => error.name))
+          }
+          return results
+        })()""")
+        assert 'saved' in results and 'QuotaExceededError' in results, results
+        assert tab.run('db.status.get().lasting') is False and len(shown(tab)) == len(results)
+        tab.close()
+        saved = {f'k{i}' for i, result in enumerate(results) if result == 'saved'}
+        guard.call('Storage.overrideQuotaForOrigin', origin=pages.origin)
+        tab = desk.open()
+        assert saved <= set(shown(tab))
+        tab.until('db.status.get().pending === 0')
+        assert saved <= set(desk.lines()) and desk.lines() == shown(tab)
+        tab.close()
+
+
+def state(tab, name):
+    tab.call('Page.setWebLifecycleState', state=name)
+
+
+def test_a_frozen_tab_that_leads_is_not_waited_for(desk):
+    first, second = desk.open(), desk.open()
+    write(first, '1', 'bread', wait='')
+    state(first, 'frozen')
+    write(second, '2', 'milk', wait='')
+    assert desk.lines() == {'1': 'bread', '2': 'milk'}
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'rye'}]})
+    until_shown(second, {'1': 'rye', '2': 'milk'})
+    state(first, 'active')
+    until_shown(first, {'1': 'rye', '2': 'milk'})
+    write(first, '3', 'salt', wait='')
+    until_shown(second, desk.lines())
+    second.close()
+    first.until('db.status.get().leader')
+    write(first, '4', 'rice', wait='')
+    first.close()
+    tab = desk.open()
+    until_equal(desk, tab)
+    assert shown(tab) == {'1': 'rye', '2': 'milk', '3': 'salt', '4': 'rice'}
+    tab.close()
+
+
+@pytest.mark.parametrize('other', [False, True], ids=['alone', 'beside another'])
+def test_a_tab_that_is_frozen_while_a_change_is_under_way(desk, other):
+    """The change has one effect, whichever tab sends it, and the tab that was frozen follows again."""
+    first = desk.open('before its answer is read')
+    write(first, '1', 'mine')
+    first.until('window.reached')
+    second = desk.open() if other else None
+    state(first, 'frozen')
+    if other:
+        second.until('db.status.get().pending === 0')
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'other'}]})
+    state(first, 'active')
+    if other:
+        write(second, '2', 'of the second', wait='')
+        until_shown(first, {'1': 'other', '2': 'of the second'})
+        second.close()
+    first.close()
+    tab = desk.open()
+    until_equal(desk, tab)
+    assert shown(tab)['1'] == 'other'
+    tab.close()
+
+
+def test_a_page_that_one_comes_back_to(desk):
+    """The browser has kept the page as it was, or loads it again: both show what the server has, and send what waits."""
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    tab.run('void addEventListener("pageshow", ({ persisted }) => { window.isBack = persisted })')
+    away(tab)
+    write(tab, '2', 'milk')
+    tab.go(f'{desk.pages.origin}/empty.html')
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'rye'}]})
+    history = tab.call('Page.getNavigationHistory')
+    tab.call('Page.navigateToHistoryEntry', entryId=history['entries'][history['currentIndex'] - 1]['id'])
+    tab.until('window.isReady === true && Boolean(window.note)')
+    is_back = tab.run('window.isBack === true')
+    if is_back:
+        tab.run('delete db.transport.fetch; void (db.transport.fetch = (...words) => fetch(...words))')
+    write(tab, '3', 'salt')
+    desk.wait_for({'1': 'rye', '2': 'milk', '3': 'salt'})
+    until_equal(desk, tab)
+    tab.close()
+    print('back', is_back)
+
+
 HOUR_MS = 3600_000
 YEAR_MS = 365 * 24 * HOUR_MS
 # All copies as they were a year ago: older versions, another text.  Stamps begin with the year.

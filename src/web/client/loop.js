@@ -20,8 +20,10 @@ export class Loop {
     this.ended = Promise.resolve()
   }
 
+  /** Again, too, after it was stopped. */
   start() {
-    this.ended = this.run()
+    this.isStopped = false
+    this.ended = this.ended.then(() => this.run())
   }
 
   async run() {

@@ -5,6 +5,7 @@ import { Fault } from './fault.js'
 import { Files } from './files.js'
 import { CollectionStore, DocumentStore, FindStore, RecordsStore, StatusStore } from './handles.js'
 import { lead } from './leader.js'
+import { Lifecycle } from './lifecycle.js'
 import { Live } from './live.js'
 import { delayOf, Loop } from './loop.js'
 import { Outbox } from './outbox.js'
@@ -17,9 +18,6 @@ import { Transport } from './transport.js'
 
 /** @typedef {import('./types.js').Batch} Batch @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Kept} Kept
  * @typedef {import('./types.js').Options} Options */
-
-/** Live events that flow bring something more often than this. */
-const QUIET_MS = 20_000
 
 export class Session {
   /** @param {Options} options @param {import('./types.js').Store} store whose contents are loaded by `open` */
@@ -56,40 +54,42 @@ export class Session {
     this.isRenewing = false
     this.owners = new Owners(this)
     this.tabs = new Tabs(this, store.isShared ? options.name : undefined)
-    /** The network is back, or the page: what has begun before may hang. */
-    this.back = (/** @type {Event} */ { type }) => {
-      if (type !== 'online' && (globalThis.document.hidden || Date.now() - this.live.heardAt < QUIET_MS)) return
-      this.loop.wake()
-      this.live.renew()
-    }
     this.resign = () => {}
+    /** Of those times that this tab leads. */ this.turn = 0
+    this.lifecycle = new Lifecycle(this)
   }
 
   /** Begins to work, as soon as no other tab does. */
   begin() {
-    globalThis.addEventListener?.('online', this.back)
-    globalThis.document?.addEventListener('visibilitychange', this.back)
+    this.lifecycle.listen('addEventListener')
     this.tabs.postWants([])
     this.owners.identify()
     this.transport.authorize(false).catch(() => {}) // it is known whose changes these are
-    const begins = async () => {
-      this.tabs.takeBack()
-      // without it, what was read when the session was opened and what other tabs have sent is there
-      if (this.cache.store.isShared && this.tabs.isLasting) await this.cache.load().catch(() => {})
-      else if (!this.tabs.isLasting) this.cache.keep()
-      if (this.isClosed) return
-      this.tabs.isLasting = true
-      this.status.set({ leader: true })
-      this.owners.identify()
-      this.setLive(false)
-      this.stored()
-      this.tabs.post({ what: 'who' })
-      this.markAll()
-      this.loop.start()
-      if (this.options.live !== false) this.live.start()
-    }
+    this.compete()
+  }
+
+  compete() {
+    const turn = ++this.turn, begins = () => this.begins(turn)
     if (this.cache.store.isShared) this.resign = lead(this.options.name ?? '', begins)
     else void begins()
+  }
+
+  /** As the tab that leads. @param {number} turn */
+  async begins(turn) {
+    this.tabs.takeBack()
+    // without it, what was read when the session was opened and what other tabs have sent is there
+    if (this.cache.store.isShared && this.tabs.isLasting) await this.cache.load().catch(() => {})
+    else if (!this.tabs.isLasting) this.cache.keep()
+    if (this.isClosed || turn !== this.turn) return
+    this.tabs.isLasting = true
+    this.status.set({ leader: true })
+    this.owners.identify()
+    this.setLive(false)
+    this.stored()
+    this.tabs.post({ what: 'who' })
+    this.markAll()
+    this.loop.start()
+    if (this.options.live !== false) this.live.start()
   }
 
   // --- what applications call ---
@@ -184,8 +184,7 @@ export class Session {
   /** What waits stays in the store. */
   async close() {
     this.isClosed = true
-    globalThis.removeEventListener?.('online', this.back)
-    globalThis.document?.removeEventListener('visibilitychange', this.back)
+    this.lifecycle.listen('removeEventListener')
     this.tabs.postWants([])
     this.transport.close()
     await Promise.all([this.loop.stop(), this.live.stop()])
@@ -329,6 +328,7 @@ export class Session {
 
   /** @param {unknown} error */
   failed(error) {
+    if (this.lifecycle.isAsleep) return null
     const fault = error instanceof Fault ? error : new Fault({ code: 'CLIENT', message: String(error) })
     if (!(error instanceof Fault)) console.error(error)
     if (fault.code === 'SKEY') this.transport.forgetToken()
@@ -340,6 +340,7 @@ export class Session {
 
   /** From live events. @param {Fault | null} fault */
   hear(fault) {
+    if (this.lifecycle.isAsleep) return
     this.setFault(fault)
     if (!fault) this.loop.wake()
   }

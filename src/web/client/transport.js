@@ -145,10 +145,11 @@ export class Transport {
   /** Runs an operation; returns its answer.  `body` is JSON already: what is repeated under a key must be the same bytes.
    * @param {string} op @param {string} body @param {string} [key] @param {Whose} [whose] @returns {Promise<any>} */
   async operate(op, body, key, whose) {
-    const patience = new AbortController()
+    const patience = new AbortController(), closing = this.closing.signal
     const end = () => patience.abort()
+    if (closing.aborted) throw lost('it is given up')
     const timer = setTimeout(end, this.patience)
-    this.closing.signal.addEventListener('abort', end)
+    closing.addEventListener('abort', end)
     try {
       const headers = { 'Content-Type': 'application/json', ...(key ? { 'Idempotency-Key': key } : {}) }
       const response = await this.request(`/op/${op}`, { method: 'POST', body, headers, signal: patience.signal }, whose)
@@ -159,7 +160,7 @@ export class Transport {
       throw lost('it is not of the operation')
     } finally {
       clearTimeout(timer)
-      this.closing.signal.removeEventListener('abort', end)
+      closing.removeEventListener('abort', end)
     }
   }
 
@@ -196,7 +197,12 @@ export class Transport {
     if (Number.isFinite(ahead)) this.ahead = ahead
   }
 
+  /** Ends what is under way, and refuses more. */
   close() {
     this.closing.abort()
+  }
+
+  reopen() {
+    if (this.closing.signal.aborted) this.closing = new AbortController()
   }
 }
