@@ -198,7 +198,7 @@ def test_a_list_is_shared_and_edited_without_a_network(meet):
     bob.tab.network(False)
     bob.go('package/bash')
     bob.click('Add to Shells')
-    bob.shows('Offline. Changes to be sent: 1', '#state')
+    bob.shows('Offline. 1 change of yours will be sent when the network is back.', '#state')
     ann.click('Remove zsh')
     bob.tab.network(True)
     ann.until_entries('bash')
@@ -252,15 +252,48 @@ def test_the_page_opens_without_a_network(stack, meet):
         guest.shows('Invite account')
         guest.go('package/zsh')
         guest.click('Add to On the train')
-        guest.shows('Offline. Changes to be sent: 1', '#state')
+        guest.shows('Offline. 1 change of yours will be sent when the network is back.', '#state')
         guest.visit()
-        guest.shows('Offline. Changes to be sent: 1', '#state')
+        guest.shows('Offline. 1 change of yours will be sent when the network is back.', '#state')
     finally:
         stack.step('nginx', 'start')
     guest.misses('Offline', '#state')  # nothing is followed on this page
     guest.go('lists')
     guest.click('On the train')
     guest.until_entries('zsh')
+
+
+def test_what_waits_for_whom_is_said(stack, meet):
+    """A change that was made without a network, by an account that has signed out, waits for that account; others are told so."""
+    guest = meet()
+    account = guest.register('fritz')
+    guest.fill('New list', 'Left behind')
+    guest.click('Create')
+    guest.shows('Invite account')
+    guest.tab.until("localStorage.getItem('names') !== null")
+    guest.tab.run('navigator.serviceWorker.ready.then(() => true)')
+    guest.tab.until('document.querySelector("#state").textContent === ""')
+    waiting = f'1 change of account {account} will be sent when it signs in here again.'
+    stack.step('nginx', 'stop')
+    try:
+        guest.go('package/zsh')
+        guest.click('Add to Left behind')
+        guest.shows('Offline. 1 change of yours will be sent when the network is back.', '#state')
+        guest.go('lists')
+        guest.click('Sign out')
+        guest.shows(waiting, '#state')
+    finally:
+        stack.step('nginx', 'start')
+    guest.register('gerda')
+    guest.shows(waiting, '#state')
+    guest.click('Sign out')
+    guest.shows('Create an account')
+    guest.fill('Name', 'fritz')
+    guest.fill('Password', PASSWORD)
+    guest.click('Sign in')
+    guest.click('Left behind')
+    guest.until_entries('zsh')
+    guest.misses('will be sent', '#state')
 
 
 def test_a_package_that_is_not_there(meet):

@@ -21,8 +21,7 @@ function follow(session, place, make) {
 
 const enter = (account) => { localStorage.setItem('me', JSON.stringify(account)); location.reload() }
 
-/** Copies of another account are in another database. */
-export const openTeam = (refused) => open({ ns: 'team', name: me ? `team ${me.account}` : undefined, token: me?.token, live: Boolean(me), refused })
+export const openTeam = (refused) => open({ ns: 'team', name: 'team', token: me?.token, live: Boolean(me), refused })
 
 const showDoor = (session) => $('page').replaceChildren(
   form(async (values, operation) => enter(await session.call(operation, values)), $('door').content.cloneNode(true)))

@@ -27,8 +27,10 @@ loadNames(session, (now, isAll) => {
 }).catch((fault) => { if (!names.length) say(fault.message) })
 
 function tell() {
-  const { pending, fault } = team.status.get()
-  say(fault?.code === 'SKEY' ? 'Your session has ended. Sign out, and in again.' : fault?.code === 'NETWORK' ? `Offline. Changes to be sent: ${pending}` : pending ? 'Saving…' : loading)
+  const { pending, others, fault } = team.status.get(), whose = [...new Set(team.changes().filter((one) => !one.isOwn).map((one) => one.account))]
+  const [away, when] = { SKEY: ['Your session has ended. Sign out, and in again.', 'then'], NETWORK: ['Offline.', 'when the network is back'] }[fault?.code] ?? []
+  const waits = (count, whose, when) => count ? `${count} change${count > 1 ? 's' : ''} of ${whose} will be sent ${when}.` : ''
+  say([away, away ? waits(pending, 'yours', when) : pending ? 'Saving…' : '', waits(others, `account ${whose.join(' and ')}`, 'when it signs in here again')].filter(Boolean).join(' ') || loading)
 }
 
 function show() {
