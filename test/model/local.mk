@@ -2,4 +2,4 @@
 HOUSE_CHECKS += test/model/run
 EXTRA_DIST += test/model/README.md test/model/cases test/model/agenda.pml test/model/takeover.pml test/model/delta.pml \
 	test/model/freshness.pml test/model/relay.pml test/model/replication.pml test/model/values.pml test/model/restart.pml \
-	test/model/stamp.pml
+	test/model/primaries.pml test/model/stamp.pml
