@@ -220,6 +220,7 @@ shared_buffers = 256MB
 max_wal_size = 2GB
 fsync = on
 synchronous_commit = on
+jit = off
 log_line_prefix = '%m [%p] %q%u@%d '
 logging_collector = off
 ${STACK_POSTGRES:-}

@@ -9,6 +9,8 @@ import pytest
 from stack import BUILD
 
 HERE = Path(__file__).parent
+# They see to it that the sessions of stampd have none, which is off for all else in stacks.
+STACK = {'postgres': {'jit': 'on'}}
 HELPERS = {'cron_lines'}  # answer questions of other tests
 PROGRAMS = sorted({path.stem for path in HERE.glob('*.c') if '\nint main(' in path.read_text()} - HELPERS)
 
