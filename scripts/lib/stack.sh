@@ -4,7 +4,7 @@
 #   STACK_TOOLS    folder of the build whose src/stampctl prepares the stack (STACK_BUILD)
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
-#   STACK_CLUSTER  a cluster made by postgres_seed, which is copied in place of making one
+#   STACK_SEED     a folder made by stack_seed: its cluster and its certificate are copied in place of making them
 #   STACK_DATA     folder of the cluster's files, which pg leads to (pg itself)
 #   STACK_SETTINGS more lines for stampd.conf
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
@@ -158,6 +158,7 @@ stack_why() {
 
 # --- PostgreSQL ---
 
+# postgres_create [FOLDER]: where there is no cluster; a copy of that in FOLDER.
 postgres_create() {
     [ ! -e "$STACK/pg" ] || return 0
     rm -rf "$STACK/pg.new"
@@ -169,22 +170,24 @@ postgres_create() {
     fi
     chmod 700 "$STACK/pg.new"
     [ "$IS_ROOT" = no ] || chown "$POSTGRES_USER:" "$STACK/pg.new"
-    if [ -n "${STACK_CLUSTER:-}" ]; then
-        cp -a "$STACK_CLUSTER/." "$STACK/pg.new"
+    if [ -n "${1:-}" ]; then
+        cp -a "$1/." "$STACK/pg.new"
     else
         as_user "$POSTGRES_USER" "$POSTGRES_BIN/initdb" -D "$STACK/pg.new" --username=postgres --auth=peer \
-            --encoding=UTF8 --locale=C.UTF-8 >"$STACK/log/initdb.log" 2>&1 ||
+            --encoding=UTF8 --locale=C.UTF-8 ${STACK_INITDB:-} >"$STACK/log/initdb.log" 2>&1 ||
             stack_why "$STACK/log/initdb.log" "PostgreSQL's cluster could not be made"
     fi
     mv "$STACK/pg.new" "$STACK/pg"
 }
 
-# postgres_seed: a cluster for stacks to copy, with the databases of the usual namespaces: each has the schema and is otherwise as
-# "stampctl ns create" finds it after an interruption.  Making them takes longer than all else of a stack's start.
-SEEDED='z demo lab'
-postgres_seed() {
+# stack_seed: what stacks copy, since making it takes longer than all else of their start.  The cluster "bare" has the databases of the
+# usual namespaces: each has the schema and is otherwise as "stampctl ns create" finds it after an interruption.  In the cluster
+# "usual" that command has completed them.  Small segments of the write-ahead log are copied, begun and ended faster.
+USUAL='z=closed demo=read lab=open'
+stack_seed() {
     [ ! -e "$STACK/seeded" ] || return 0
-    local file name code
+    local file name namespace STACK_INITDB=--wal-segsize=1 STACK_POSTGRES='min_wal_size = 2MB' # none is kept to be used again
+    certificate_make
     postgres_create
     postgres_start
     stack_psql postgres -q -c 'create role stampd login' \
@@ -194,20 +197,32 @@ postgres_seed() {
         stack_psql stampd_seed -q -1 -f "$file" \
             -c "insert into stampd.migration (number, name, applied) values (${name%%_*}, '$name', now())"
     done >/dev/null
-    for code in $SEEDED; do
-        stack_psql postgres -q -c "create database stampd_$code template stampd_seed strategy file_copy"
+    for namespace in $USUAL; do
+        stack_psql postgres -q -c "create database stampd_${namespace%=*} template stampd_seed strategy file_copy"
     done
     stack_psql postgres -q -c 'drop database stampd_seed'
     postgres_stop
+    mv "$STACK/pg" "$STACK/bare"
+    postgres_create "$STACK/bare"
+    postgres_start
+    printf '%s\n' "database = host=$STACK_DATABASE user=stampd" "run_directory = $STACK/run/stampd" >"$STACK/etc/stampd.conf"
+    for namespace in $USUAL; do namespace_create "${namespace%=*}" "${namespace#*=}"; done
+    postgres_stop
+    mv "$STACK/pg" "$STACK/usual"
     : >"$STACK/seeded"
+}
+
+# stack_has_usual CODE=ACCESS...: the usual namespaces are wanted, in the usual databases.
+stack_has_usual() {
+    [ "$*" = "$USUAL" ] || return 1
+    case $'\n'${STACK_SETTINGS:-} in *$'\n'z_database' '* | *$'\n'database' '*) return 1 ;; esac
 }
 
 # postgres_renew: gives the databases of a copied cluster what is drawn at random in each database that ns create makes.
 postgres_renew() {
-    local code
-    for code in $SEEDED; do
-        printf '\\connect stampd_%s\nupdate stampd.namespace set epoch = default, secret = default, restored = default;\n' "$code"
-    done | stack_psql postgres -q >/dev/null || fail "the copied databases could not be renewed"
+    local renew='update stampd.namespace set epoch = default, secret = default, restored = default;'
+    printf '%s\n' "$renew" '\connect stampd_demo' "$renew" '\connect stampd_lab' "$renew" | stack_psql stampd_z -q >/dev/null ||
+        fail "the copied databases could not be renewed"
 }
 
 postgres_configure() {
@@ -217,6 +232,7 @@ unix_socket_directories = '$STACK/run/postgres'
 cluster_name = '$(postgres_name)'
 max_connections = 100
 shared_buffers = 256MB
+min_wal_size = 80MB
 max_wal_size = 2GB
 fsync = on
 synchronous_commit = on
@@ -255,13 +271,13 @@ postgres_start() {
     if process_runs "$file"; then return 0; fi
     # The backends of a killed postmaster have sessions of their own and end by themselves; while one lives, it is
     # attached to the memory of the cluster, and the new server would refuse to start.
-    wait_until 30 postgres_has_no_orphans || fail "backends of a former PostgreSQL do not end: $(postgres_orphans)"
+    [ ! -e "$STACK/pg/postmaster.pid" ] || wait_until 30 postgres_has_no_orphans || fail "backends of a former PostgreSQL do not end: $(postgres_orphans)"
     rm -f "$STACK/pg/postmaster.pid" "$STACK"/run/postgres/.s.PGSQL.*
     postgres_configure
     : >>"$log"
     process_start "$file" "$log" / "$POSTGRES_USER" "$POSTGRES_BIN/postgres" -D "$STACK/pg" || true
     wait_until 120 postgres_is_decided || true
-    postgres_answers || stack_why "$log" "PostgreSQL does not start"
+    postgres_says_ready && process_runs "$file" || stack_why "$log" "PostgreSQL does not start"
 }
 
 # The title of every backend begins with the cluster's name.
@@ -302,9 +318,9 @@ stack_psql() {
 
 # stampd_configure KEY_FILE: writes the settings; the administrator's key is made when it is missing.
 stampd_configure() {
-    local key=$1
-    [ -s "$key" ] || stampctl key new "$key" >/dev/null
-    [ -s "$STACK/etc/queue.key" ] || stampctl key new "$STACK/etc/queue.key" >/dev/null
+    local key=$1 hash
+    stampd_hash "$key" && hash=$key_hash
+    stampd_hash "$STACK/etc/queue.key"
     {
         echo "# Written again at each start."
         echo "database = host=$STACK_DATABASE user=stampd"
@@ -316,12 +332,12 @@ stampd_configure() {
         esac
         echo "workers = $STACK_WORKERS"
         case ${STACK_SETTINGS:-} in *drain_s*) ;; *) echo "drain_s = 10" ;; esac
-        echo "admin_key_sha256 = $(stampctl key hash "$key")"
+        echo "admin_key_sha256 = $hash"
         if [ "$IS_ROOT" = yes ]; then
             echo "user = $STAMPD_USER"
             echo "socket_group = $(id -gn "$NGINX_USER")"
         fi
-        echo "queue_key_sha256 = $(stampctl key hash "$STACK/etc/queue.key")"
+        echo "queue_key_sha256 = $key_hash"
         echo "queue_key_file = $STACK/etc/queue.key"
         echo "queue_url = https://localhost:$STACK_PORT"
         echo "queue_ca_file = $STACK/etc/certificate.pem"
@@ -343,6 +359,12 @@ stampd_configure() {
         esac
         printf '%s\n' "${STACK_SETTINGS:-}"
     } >"$STACK/etc/stampd.conf"
+}
+
+# stampd_hash FILE: sets key_hash to that of the key in it, which is made when it is missing.
+stampd_hash() {
+    if [ -s "$1" ]; then key_hash=$(stampctl key hash "$1"); else key_hash=$(stampctl key new "$1"); fi || return 1
+    key_hash=${key_hash##*= }
 }
 
 stampctl() { "${STACK_TOOLS:-$STACK_BUILD}/src/stampctl" "$@"; }
@@ -440,14 +462,21 @@ stampd_stop() {
 
 # --- nginx ---
 
-nginx_configure() {
-    if ! openssl x509 -in "$STACK/etc/certificate.pem" -noout -checkend 86400 >/dev/null 2>&1; then
+# certificate_make: where there is none, or one that ends soon.
+certificate_make() {
+    if [ ! -e "$STACK/etc/certificate.pem" ] && [ -n "${STACK_SEED:-}" ]; then
+        cp -p "$STACK_SEED"/etc/certificate.* "$STACK/etc"
+    elif ! openssl x509 -in "$STACK/etc/certificate.pem" -noout -checkend 86400 >/dev/null 2>&1; then
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 825 -subj /CN=localhost \
             -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' -addext basicConstraints=critical,CA:FALSE \
             -keyout "$STACK/etc/certificate.key" -out "$STACK/etc/certificate.pem" 2>"$STACK/log/openssl.log" ||
             stack_why "$STACK/log/openssl.log" "the certificate could not be made"
         chmod 600 "$STACK/etc/certificate.key"
     fi
+}
+
+nginx_configure() {
+    certificate_make
     set -- --listen "127.0.0.1:$STACK_PORT" --probe-listen "127.0.0.1:$STACK_PROBE_PORT" \
         --folder "$STACK/run/nginx" --access-log "${STACK_ACCESS_LOG:-off}" --error-log "$STACK/log/nginx.log" \
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
@@ -538,16 +567,21 @@ schema_stop() { process_stop "$STACK/run/schema.pid" stampctl TERM:10; }
 
 # stack_start KEY_FILE [CODE=ACCESS...]: starts what does not run yet; the namespaces are made when missing.
 stack_start() {
-    local key=$1 namespace is_copy=no
+    local key=$1 namespace cluster=
     shift
-    if [ -n "${STACK_CLUSTER:-}" ] && [ ! -e "$STACK/pg" ]; then is_copy=yes; fi
-    postgres_create
+    if [ -n "${STACK_SEED:-}" ] && [ ! -e "$STACK/pg" ]; then
+        cluster=bare
+        if stack_has_usual "$@"; then cluster=usual; fi
+    fi
+    postgres_create "${cluster:+$STACK_SEED/$cluster}"
     postgres_start
-    if [ "$is_copy" = yes ]; then postgres_renew; fi
+    if [ -n "$cluster" ]; then postgres_renew; fi
     stampd_configure "$key" # stampctl reads it too
-    for namespace in "$@"; do
-        namespace_create "${namespace%=*}" "${namespace#*=}"
-    done
+    if [ "$cluster" != usual ]; then
+        for namespace in "$@"; do
+            namespace_create "${namespace%=*}" "${namespace#*=}"
+        done
+    fi
     stack_serve
 }
 

@@ -179,17 +179,17 @@ def command_line(pid):
         return ''
 
 
-def seed_cluster():
-    """A cluster of PostgreSQL for all stacks of a run to copy: making one, and the databases in it, takes longer than all else of their start."""
+def seed():
+    """What all stacks of a run copy (stack_seed in scripts/lib/stack.sh): making it takes longer than all else of their start."""
     room = os.environ.get(CLUSTER_ROOM)
     if not room:
         return ''
     with open(Path(room) / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (Path(room) / 'seeded').exists():
-            subprocess.run([SOURCE / 'scripts/stack', 'postgres', 'seed'], env={**os.environ, 'STACK': room, 'STACK_BUILD': str(TOOLS)},
+            subprocess.run([SOURCE / 'scripts/stack', 'seed'], env={**os.environ, 'STACK': room, 'STACK_BUILD': str(TOOLS)},
                            stdin=subprocess.DEVNULL, check=True, timeout=300)
-    return f'{room}/pg'
+    return room
 
 
 class Reloads:
@@ -319,7 +319,7 @@ class Stack:
     def step(self, *words):
         environment = dict(
             os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_TOOLS=str(self.tools), STACK_PORT=str(self.port),
-            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_CLUSTER=seed_cluster(), STACK_DATA=str(self.data),
+            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_SEED=seed() if words[0] in ('start', 'instance') else '', STACK_DATA=str(self.data),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))
         if self.beside:
