@@ -10,6 +10,8 @@ with its seconds and those of the processors (as a program, and in the kernel) o
 """
 import atexit
 import ctypes
+import gc
+import importlib
 import os
 import re
 import resource
@@ -24,9 +26,10 @@ TESTS = SOURCE / 'test/system'
 sys.dont_write_bytecode = not sys.pycache_prefix  # scripts/check has a folder for it
 sys.path[:0] = [str(HERE), str(TESTS)]
 
+import _pytest.config  # noqa: E402
 import psycopg2  # noqa: F401, E402
 import pytest  # noqa: E402
-import pytest_timeout  # noqa: F401, E402
+import pytest_timeout  # noqa: E402
 import requests  # noqa: F401, E402
 
 import cluster  # noqa: E402
@@ -36,6 +39,7 @@ import order  # noqa: E402
 ALL_PLAIN = re.compile(r'^pytestmark = \[?pytest\.mark\.plain\b', re.M)
 NONE_PICKED = 5  # the status of a pytest without tests
 PR_SET_CHILD_SUBREAPER = 36
+ENDS = (signal.SIGTERM, signal.SIGINT)
 WRONG = []  # what the files with failures said
 
 
@@ -53,6 +57,7 @@ class File:
     def __init__(self, folder, build, marks, path):
         self.build, self.marks, self.path = build, marks, path
         self.build_name = Path(build).name
+        self.is_interrupted = False
         self.name = f'{self.build_name}-{order.name_of(path)}'
         self.log, self.results = folder / f'{self.name}.log', folder / f'{self.name}.xml'
 
@@ -64,13 +69,16 @@ class File:
 
     def attend(self, most_s):
         """In a process of its own, which ends here.  It waits for the tests and for all processes that they leave, so that the system adds
-        up what these have taken."""
+        up what these have taken.  A terminal interrupts the runner alone, which passes it on, once: a second signal would end the tests
+        while they remove what they have started."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        os.setpgid(0, 0)
         tests = os.fork()
         if tests == 0:
             self.test(most_s)
         signal.signal(signal.SIGTERM, lambda *_: os.kill(tests, signal.SIGTERM))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
         pid, status = os.wait()
         while pid != tests:
             pid, status = os.wait()
@@ -80,7 +88,9 @@ class File:
         """In a process of its own, which ends here."""
         status = 3
         try:
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            for number in ENDS:
+                signal.signal(number, signal.default_int_handler)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             output = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output, 1)
@@ -88,12 +98,17 @@ class File:
             os.environ.update(STAMPD_BUILD=self.build, STAMPD_TEST_PLACE=str(self.place))
             sys.argv = ['pytest']
             status = int(pytest.main(['-q', '-p', 'no:cacheprovider', '--strict-markers', '--tb=short', '--durations=5', f'--rootdir={SOURCE}',
-                                      f'--timeout={most_s}', f'--junitxml={self.results}', '-m', self.marks, str(self.path)]))
+                                      f'--timeout={most_s}', f'--junitxml={self.results}', '-m', self.marks, str(self.path)], plugins=[pytest_timeout]))
         finally:
             atexit._run_exitfuncs()  # what has begun in it removes its files by these
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             os._exit(status)
+
+    def interrupt(self):
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            os.kill(self.pid, signal.SIGTERM)
 
     def end(self, status, usage):
         """Its counts; what is wrong is said."""
@@ -108,22 +123,33 @@ class File:
         return counts
 
 
+def prepare():
+    """Has this process import what each pytest would; what it holds then is left alone by the collectors of all that are forked from it."""
+    os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'
+    for plugin in _pytest.config.default_plugins:
+        importlib.import_module(f'_pytest.{plugin}')
+    gc.collect()
+    gc.freeze()
+
+
 def run(files, beside, most_s):
     """The sums of their counts."""
     waiting, running, places, sums = list(reversed(files)), {}, set(range(beside)), (0, 0, 0)
 
     def interrupt(*_):
         waiting.clear()
-        for pid in running:
-            os.kill(pid, signal.SIGTERM)
+        for file in running.values():
+            file.interrupt()
 
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
+    for number in ENDS:
+        signal.signal(number, interrupt)
     while waiting or running:
         while waiting and places:
             file = waiting.pop()
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # until each process has handlers of its own, and it is known here
             file.begin(places.pop(), most_s)
             running[file.pid] = file
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
         pid, status, usage = os.wait4(-1, 0)
         file = running.pop(pid, None)
         if file:
@@ -139,6 +165,7 @@ def main(folder, beside, most_s, *suites):
         path.unlink()
     files = [File(folder, *suite.split('=', 1), path) for suite in suites for path in TESTS.glob('test_*.py') if is_picked(path, suite.partition('=')[2])]
     files.sort(key=lambda file: order.place_of(file.path))
+    prepare()
     with cluster.shared_room():
         sums = run(files, int(beside), int(most_s))
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -25,7 +25,12 @@ USUAL_LOAD = 4  # so many processes for each processor want to run at once in sc
 
 
 def interrupt(*_):
+    signal.signal(signal.SIGTERM, lambda *_: None)  # what is being removed is not interrupted again
+    INTERRUPTED.append(True)
     raise KeyboardInterrupt
+
+
+INTERRUPTED = []
 
 
 def pytest_configure(config):
@@ -133,6 +138,8 @@ def functions_of_processes(stack):
 def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
+    if INTERRUPTED:  # also where the end of a fixture has failed then
+        item.session.shouldstop = 'interrupted'
     if report.failed:
         item.getparent(pytest.Module).has_failed = True
         stack = getattr(item, 'funcargs', {}).get('stack')
