@@ -218,11 +218,18 @@ stack_has_usual() {
     case $'\n'${STACK_SETTINGS:-} in *$'\n'z_database' '* | *$'\n'database' '*) return 1 ;; esac
 }
 
-# postgres_renew: gives the databases of a copied cluster what is drawn at random in each database that ns create makes.
+# postgres_renew CODE=ACCESS...: copies a database for each namespace that is none of the usual ones, and gives those of a copied
+# cluster what is drawn at random in each database that ns create makes.
 postgres_renew() {
-    local renew='update stampd.namespace set epoch = default, secret = default, restored = default;'
-    printf '%s\n' "$renew" '\connect stampd_demo' "$renew" '\connect stampd_lab' "$renew" | stack_psql stampd_z -q >/dev/null ||
-        fail "the copied databases could not be renewed"
+    local renew='update stampd.namespace set epoch = default, secret = default, restored = default;' namespace code others=()
+    for namespace in "$@"; do
+        case " $USUAL" in *" ${namespace%=*}="*) ;; *) others+=("${namespace%=*}") ;; esac
+    done
+    {
+        for code in "${others[@]}"; do echo "create database \"stampd_$code\" template stampd_demo strategy file_copy;"; done
+        echo "$renew"
+        for code in demo lab "${others[@]}"; do printf '\\connect "stampd_%s"\n%s\n' "$code" "$renew"; done
+    } | stack_psql stampd_z -q >/dev/null || fail "the copied databases could not be renewed"
 }
 
 postgres_configure() {
@@ -575,7 +582,7 @@ stack_start() {
     fi
     postgres_create "${cluster:+$STACK_SEED/$cluster}"
     postgres_start
-    if [ -n "$cluster" ]; then postgres_renew; fi
+    if [ -n "$cluster" ]; then postgres_renew "$@"; fi
     stampd_configure "$key" # stampctl reads it too
     if [ "$cluster" != usual ]; then
         for namespace in "$@"; do
