@@ -342,7 +342,9 @@ const struct blob_part_state *blob_part_state(const struct blob_part *part)
     return &part->state;
 }
 
-enum fault blob_part_reserve(struct blob_part *part, int64_t size, const struct blob_part_limits *limits)
+/* Is there room for `size` more bytes?  With `is_to_be_kept` it is reserved. */
+static enum fault find_room(struct blob_part *part, int64_t size, const struct blob_part_limits *limits,
+                            bool is_to_be_kept)
 {
     int folder;
     struct census census = {.state = &part->state, .except = strrchr(part->path, '/') + 1};
@@ -357,12 +359,32 @@ enum fault blob_part_reserve(struct blob_part *part, int64_t size, const struct 
     int64_t reserved = reserved_until(part->record.size, end);
     if (!fault && reserved > limits->most_bytes - census.bytes)
         fault = FAULT_XBUSY;
-    if (!fault) {
+    if (!fault && is_to_be_kept) {
         part->record.reserved = reserved;
         fault = write_record(part);
     }
     close(folder);
     return fault;
+}
+
+enum fault blob_part_reserve(struct blob_part *part, int64_t size, const struct blob_part_limits *limits)
+{
+    return find_room(part, size, limits, true);
+}
+
+enum fault blob_part_may(struct blob_store *store, struct bytes database, struct bytes id,
+                         struct arena *arena, int64_t size, const struct blob_part_limits *limits)
+{
+    struct blob_part part = {.store = store, .database = database};
+    int fd;
+    enum fault fault = name_record(store, database, id, part.path);
+    if (!fault)
+        fault = open_record(part.path, O_RDONLY, &fd);
+    if (fault)
+        return fault;
+    bool is_whole = read_record(fd, &part.record) && read_state(fd, &part.record, arena, &part.state);
+    close(fd);
+    return is_whole ? find_room(&part, size, limits, false) : FAULT_NUPLOAD;
 }
 
 struct restoring {

@@ -49,6 +49,11 @@ MUST_USE enum fault blob_part_create(struct blob_store *store, struct bytes data
 MUST_USE enum fault blob_part_look(struct blob_store *store, struct bytes database, struct bytes id,
                                    struct arena *arena, struct blob_part_state *state_r);
 
+/* Would blob_part_reserve of `size` bytes succeed now?  FAULT_NUPLOAD, or XBUSY: `most_bytes` of the limits.
+ */
+MUST_USE enum fault blob_part_may(struct blob_store *store, struct bytes database, struct bytes id,
+                                  struct arena *arena, int64_t size, const struct blob_part_limits *limits);
+
 /* --- held by one request --- */
 struct blob_part;
 /* FAULT_NUPLOAD, or XLOCKED: another request holds it. */

@@ -49,7 +49,7 @@ int response_status(const struct response_form *form, const struct reply *reply)
 {
     if (!reply->fault)
         return reply->status ? reply->status : 200;
-    if (form->is_upload && reply->fault == FAULT_XBUSY)
+    if (form->is_upload && !form->judged && reply->fault == FAULT_XBUSY)
         return STATUS_LOCKED;
     if (reply->fault_status)
         return reply->fault_status;

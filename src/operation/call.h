@@ -95,6 +95,7 @@ struct attachment_request {
     bool is_head;                 /* its head alone is wanted */
     struct bytes promised;        /* its digest by the headers, 64 digits; NO_BYTES: they name none */
     int64_t size;                 /* announced length of the body */
+    bool is_asked;                /* its size alone is known: may the body come? */
     struct inlet *inlet;          /* the body */
     const struct upload_request *upload; /* CALL_UPLOAD: the document and the key are known later, except of
                                             one that is created; NULL: another route */

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from door_client import Client, Reply
 from fastcgi import RECORD_BYTES, STDIN, Connection, record
 from stack import PATIENCE_S, Problem, refused, wait_until
 from test_accounts import OPEN, PASSWORD
@@ -262,6 +263,37 @@ def test_what_has_not_arrived_takes_no_room_of_others(stack):
         for path in made[::2]:
             checked(send(stack, 'DELETE', path), 204)
     finally:
+        stack.set(limit_partial_bytes=68719476736)
+
+
+def test_what_has_no_room_is_refused_before_its_body(stack):
+    """A part waited on the disk of nginx until it was whole, and was refused then."""
+    doc, mib = new_document(stack, 'few'), 1 << 20
+    stack.set(limit_partial_bytes=40 * mib)
+    made = []
+    try:
+        made = [create(stack, doc, 40 * mib, f'early{number}', ns='few').headers['Location'] for number in range(2)]
+        with Client(stack, '127.0.0.9') as client:
+            def begin(path, size):
+                """The answer to the head of a part, and to its first bytes."""
+                connection = client.connect()
+                connection.putrequest('PATCH', path)
+                for name, value in (('Tus-Resumable', '1.0.0'), ('Upload-Offset', '0'), ('Content-Type', TYPE), ('Content-Length', str(size))):
+                    connection.putheader(name, value)
+                connection.endheaders(b'x' * 100000)
+                return connection
+            connection = begin(made[0], 20 * mib)
+            refusal = Reply(connection.getresponse())
+            assert (refusal.status, refusal.code, refusal.args) == (423, 'XBUSY', ['limit_partial_bytes', str(40 * mib)])
+            connection.close()
+            connection = begin(made[0], mib)  # within what it has reserved already
+            connection.send(b'x' * (mib - 100000))
+            assert connection.getresponse().status == 204
+            connection.close()
+        assert offset(stack, made[0]) == mib
+    finally:
+        for path in made:
+            checked(send(stack, 'DELETE', path), 204)
         stack.set(limit_partial_bytes=68719476736)
 
 

@@ -57,6 +57,7 @@ static const char *header_of(const struct refusal *refusal)
         return "            add_header Allow $stampd_methods always;\n";
     if (refusal->status == 403)
         return "            add_header Retry-After $stampd_judged_retry always;\n"
+               "            add_header Tus-Resumable $stampd_judged_tus always;\n"
                "            add_header Allow $stampd_judged_methods always;\n";
     if (refusal->status == 415)
         return "            add_header Accept-Encoding $stampd_codings always;\n";
@@ -107,6 +108,7 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
     };
     add_locked(builder, "worker", "");
+    add_locked(builder, "room", "\"limit_partial_bytes\",\"$stampd_room_most\"");
     for (size_t i = 0; i < COUNT_OF(judged); i++) {
         if (i + 1 < COUNT_OF(judged))
             builder_printf(builder, "            if ($stampd_judged = \"%s\") {\n",

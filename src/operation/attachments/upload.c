@@ -223,9 +223,8 @@ static enum fault upload_receive(struct attempt *attempt, struct blob_part *part
     return fault || !size ? fault : blob_part_advance(part, state->offset + size);
 }
 
-static struct blob_part_limits limits_of(const struct attempt *attempt)
+static struct blob_part_limits limits_of(const struct settings *settings)
 {
-    const struct settings *settings = attempt->worker_context->settings;
     return (struct blob_part_limits){
         .most = settings->limit_partial_uploads,
         .most_bytes = settings->limit_partial_bytes,
@@ -254,7 +253,7 @@ static enum fault refuse_limit(struct attempt *attempt, enum blob_part_limit lim
 /* A part of unknown size may be all that is missing. */
 static enum fault reserve(struct attempt *attempt, struct blob_part *part)
 {
-    const struct blob_part_limits limits = limits_of(attempt);
+    const struct blob_part_limits limits = limits_of(attempt->worker_context->settings);
     int64_t size = attempt->call->attachment->size;
     enum fault fault = blob_part_reserve(part, size < 0 ? INT64_MAX : size, &limits);
     return fault == FAULT_XBUSY ? refuse_limit(attempt, BLOB_PART_BYTES) : fault;
@@ -285,13 +284,24 @@ static enum fault upload_take(struct attempt *attempt, struct blob_part *part)
     return fault;
 }
 
+enum fault upload_may(const struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    const struct settings *settings = worker_context->settings;
+    const struct blob_part_limits limits = limits_of(settings);
+    const struct reader reader = {settings, call, reply};
+    if (!call->path_count || blob_part_may(worker_context->blobs, call->database, call->path[0], call->arena,
+                                           call->attachment->size, &limits) != FAULT_XBUSY)
+        return FAULT_NONE;
+    return reader_busy(&reader, "limit_partial_bytes", settings->limit_partial_bytes);
+}
+
 /* --- creating --- */
 
 static enum fault create_upload(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
 {
     struct call *call = attempt->call;
     struct blob_part_state state = {.size = call->attachment->upload->length};
-    const struct blob_part_limits limits = limits_of(attempt);
+    const struct blob_part_limits limits = limits_of(attempt->worker_context->settings);
     enum blob_part_limit limit;
     enum fault fault = find_owners(attempt, &state);
     blob_part_draw_id(id_r);
