@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import signal
+import socket
 import threading
+import time
 
 import pytest
 import requests
 
-from fastcgi import Connection
+from fastcgi import STDIN, STDOUT, Connection, record
 from kit import Kit
 from stack import PATIENCE_S, wait_until
 from test_modules import call, expect_lost, items_of
@@ -168,3 +170,42 @@ def test_clients_that_leave_make_no_other_request_unknown(stack):
     with Connection(path) as connection:
         answer = connection.ask('/demo/op/Count', **{**gone, 'STAMPD_TOKEN': 'b' * 32}, STAMPD_ANSWERED='0', STAMPD_AGE='0.100')
     assert answer.status == 200, answer.body
+
+
+def test_an_answer_that_breaks_off_when_it_is_handed_again_ends_at_once(stack):
+    """In place of the worker: the first connection ends without a word, so the request is handed in again; the second one within its
+    answer.  The client does not wait for the rest as long as nginx keeps its connection (75 s)."""
+    path, size, served = stack.path / 'run/stampd/worker-0.sock', 100_000, []
+    stack.step('stampd', 'stop', 'now')
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        path.chmod(0o666)
+        listener.listen()
+
+        def serve():
+            while len(served) < 2:
+                with listener.accept()[0] as connection:
+                    asked = b''
+                    while not asked.endswith(record(STDIN, b'')):
+                        asked += connection.recv(65536)
+                    served.append(asked)
+                    if len(served) == 2:
+                        head = f'Status: 200\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n'
+                        connection.sendall(record(STDOUT, head.encode() + b'[' * 1000))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        began = time.monotonic()
+        got = b''
+        with requests.Session() as http:
+            http.trust_env, http.verify = False, stack.http.verify
+            try:
+                got = http.get(f'{stack.url}/demo/doc/Trial/one', timeout=120).content
+            except requests.RequestException:
+                pass
+        assert time.monotonic() - began < 60 and len(got) < size
+        thread.join(PATIENCE_S)
+        assert len(served) == 2 and b'STAMPD_ANSWERED' in served[1], 'it was handed in again'
+    path.unlink()
+    stack.restart_stampd()
