@@ -5,6 +5,9 @@
 #include "control/archive/archive_batch.h"
 #include "control/archive/import_progress.h"
 
+/* Statements that begin a transaction which stores documents. */
+extern const char archive_merge_begin[];
+
 /* Records, within the transaction, that `changed` documents have changed.  On failure reports why. */
 typedef bool archive_recorder(void *context, int64_t changed);
 /* Writes what the batch has read, and with `deletes` deletes; runs again while others hold its documents.  On

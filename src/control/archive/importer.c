@@ -209,7 +209,8 @@ static bool close_namespace(struct import *import)
 
 static bool restore(struct import *import, struct pg *pg)
 {
-    return control_execute(pg, "storing documents", "begin; set local stampd.worker = 'on'") &&
+    return control_execute(pg, "storing documents", archive_merge_begin) &&
+           control_execute(pg, "storing documents", "set local stampd.worker = 'on'") &&
            archive_batch_restore(import->batch, &import->done.sum) &&
            import_progress_move(pg, &import->done) && control_execute(pg, "storing documents", "commit");
 }
