@@ -153,6 +153,7 @@ libstampd_a_SOURCES = \
 	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
 	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
 	src/control/servers.c src/control/servers.h \
+	src/control/setup/cmd_setup.c \
 	src/control/task/cmd_cron.c \
 	src/control/task/cmd_task.c src/control/task/cmd_task.h \
 	src/control/task/cmd_task_limit.c \

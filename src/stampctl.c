@@ -33,6 +33,7 @@ static int version(struct control *control UNUSED, int argc, char **argv)
 static int stampctl_run(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
+        {"setup", "Set up stampd with nginx and PostgreSQL on this host.", control_setup},
         {"ns", "Create, drop, list, migrate and configure namespaces.", control_ns},
         {"schema", "Declare and apply classes of documents.", control_schema},
         {"rules", "Set, check, test and explain access rules.", control_rules},

@@ -95,6 +95,7 @@ int control_push(struct control *control, int argc, char **argv);
 int control_restore(struct control *control, int argc, char **argv);
 int control_rules(struct control *control, int argc, char **argv);
 int control_resource(struct control *control, int argc, char **argv);
+int control_setup(struct control *control, int argc, char **argv);
 int control_schema(struct control *control, int argc, char **argv);
 int control_nginx(struct control *control, int argc, char **argv);
 int control_task(struct control *control, int argc, char **argv);

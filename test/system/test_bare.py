@@ -11,7 +11,7 @@ from stack import BUILD, SOURCE
 pytestmark = pytest.mark.plain  # it types a page: nothing new with another build
 
 PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
-INSTALL = PAGE[PAGE.index('## Install on Debian'):PAGE.index('## Namespaces\n')]
+INSTALL = PAGE[PAGE.index('## Install from the sources'):PAGE.index('## Namespaces\n')]
 BLOCKS = re.findall(r'^```sh\n(.*?)^```$', INSTALL, re.M | re.S)
 BUILT = re.compile(r'^(apt install .*(\n +.*)?|autoreconf .*|mkdir -p build.*|\.\./configure .*)\n', re.M)
 
