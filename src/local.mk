@@ -79,6 +79,10 @@ libstampd_a_SOURCES = \
 	src/control/cmd_push.c \
 	src/control/cmd_resource.c \
 	src/control/control.c src/control/control.h \
+	src/control/doctor/cmd_doctor.c \
+	src/control/doctor/doctor.c src/control/doctor/doctor.h \
+	src/control/doctor/doctor_databases.c \
+	src/control/doctor/doctor_host.c \
 	src/control/documents/bookmark.c src/control/documents/bookmark.h \
 	src/control/documents/cmd_dump.c \
 	src/control/documents/cmd_find.c \
