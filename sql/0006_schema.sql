@@ -123,6 +123,50 @@ create function stampd.export_doubles(value json) returns double precision[] lan
     select v from (select stampd.export_double(e) as v from stampd.export_elements(value) e) o where v is not null) end
 $$;
 
+create function stampd.export_text(content json, members text[], language regconfig) returns tsvector
+  language plpgsql immutable parallel safe as $$
+declare
+  words tsvector;
+  value json;
+  found text;
+  room  int := 65536; -- characters: their words fit into a tsvector
+begin
+  for place in 1 .. cardinality(members) loop
+    value := content -> members[place];
+    if json_typeof(value) = 'array' then
+      select string_agg(e #>> '{}', E'\n') into found from json_array_elements(value) e where json_typeof(e) = 'string';
+    else
+      found := case when json_typeof(value) = 'string' then value #>> '{}' end;
+    end if;
+    if found is not null then
+      found := left(found, room);
+      words := coalesce(words, '') || setweight(to_tsvector(language, found), (array['A', 'B', 'C', 'D']::"char"[])[place]);
+      room := room - length(found);
+    end if;
+  end loop;
+  return words;
+end $$;
+comment on function stampd.export_text(json, text[], regconfig) is
+  'The words of members that are strings, or lists with strings: of 65,536 characters together.  Null: there is none of them.';
+
+create function stampd.text_query(language regconfig, value text) returns tsquery language plpgsql immutable as $$
+declare
+  head  constant text := substring(value from '(?:^|\s)([^\s"*-][^\s"*]*)\*\s*$');
+  words tsquery;
+begin
+  value := regexp_replace(value, '-(?=[-\s()!&|]|$)', ' ', 'g');
+  words := websearch_to_tsquery(language, case when head is null then value else regexp_replace(value, '[^\s"*]+\*\s*$', '') end);
+  if head is not null then
+    words := words && to_tsquery(language, '''' || replace(replace(head, '\', '\\'), '''', '''''') || ''':*');
+  end if;
+  return case when querytree(words) = 'T' then '' else words end;
+exception when internal_error then -- nested deeper than PostgreSQL reads
+  return '';
+end $$;
+comment on function stampd.text_query(regconfig, text) is
+  'What is searched for: words, "phrases", or, -without, and a last word that ends with * and is a beginning.  Nothing is found by a text '
+  'without a word that must be there, for which all would have to be read.';
+
 -- In an encrypted namespace the workers put behind an encrypted content what the database may read of it (src/model/schema/shown.h).
 create function stampd.export_object(content text) returns json language sql immutable parallel safe as $$
   select case when starts_with(content, '~')
@@ -253,7 +297,8 @@ create trigger empty_sides after truncate on stampd.item
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.field_text(text), stampd.field_text_long(text), stampd.field_folded(text), stampd.export_folded(json),
-  stampd.export_foldeds(json), stampd.export_string(json), stampd.export_long(json),
+  stampd.export_foldeds(json), stampd.export_text(json, text[], regconfig), stampd.text_query(regconfig, text),
+  stampd.export_string(json), stampd.export_long(json),
   stampd.export_int(json), stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json),
   stampd.export_is_list(json), stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json),
   stampd.export_doubles(json), stampd.export_object(text) to stampd;

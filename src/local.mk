@@ -334,6 +334,7 @@ libstampd_a_SOURCES = \
 	src/model/schema/schema_class.h \
 	src/model/schema/schema_read.c \
 	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
+	src/model/schema/schema_texts.c src/model/schema/schema_texts.h \
 	src/model/schema/search.c src/model/schema/search.h \
 	src/model/schema/search_plan.c src/model/schema/search_plan.h \
 	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \

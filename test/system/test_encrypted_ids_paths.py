@@ -28,7 +28,7 @@ OF_SIZE = ('content-length', 'content-encoding', 'transfer-encoding', 'vary')  #
 REFUSED = ('list, prefix', 'find by id', 'a listener to a collection that is not declared', 'a listener with an id')
 WITH_CONTENTS = 'search of a module, Items'
 SCHEMA = {name: {**declared, 'encryptedIds': True,
-                 'items': {item: {**one, 'clear': True} if 'fields' in one else one for item, one in declared['items'].items()}}
+                 'items': {item: {**one, 'clear': True, 'fields': {'team': 'string'}} if 'fields' in one else one for item, one in declared['items'].items()}}
           for name, declared in paths.SCHEMA.items()}
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.plain  # plans of the database alone
 STACK = {'workers': 1, 'settings': {'limit_find_items': 10000}, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
                                     'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_nested_statements': 'off'}}
 COUNT = 30_000
-FIELDS = {'section': 'string', 'size': 'int', 'name': 'string', 'depends': 'string[]', 'label': 'folded'}
+FIELDS = {'section': 'string', 'size': 'int', 'name': 'string', 'depends': 'string[]', 'label': 'folded', 'words': {'text': ['section', 'depends']}}
 INDEXES = [['section', '-size'], ['section', 'size', '-name']]
 
 
@@ -50,6 +50,8 @@ SEARCHES = [
     ('equal number', [{'f': 'size', 't': 'eq', 'v1': 77}], {}, 'v_Package_Sta_size', False, 2),
     ('prefix', [{'f': 'section', 't': 'sw', 'v1': 's4'}], {}, 'Index Cond: ((section >= ', True, 6600),
     ('folded prefix', [{'f': 'label', 't': 'sw', 'v1': 'EMILE 12'}], {}, 'v_Package_Sta_label', True, 1300),
+    ('words', [{'f': 'words', 't': 'match', 'v1': 'libc6'}], {}, 'Bitmap Index Scan on "v_Package_Sta_words"', True, 12),
+    ('words and a beginning', [{'f': 'words', 't': 'match', 'v1': 'd0 lib*'}], {}, 'Bitmap Index Scan on "v_Package_Sta_words"', True, 12),
     ('range', [{'f': 'size', 't': 'gelt', 'v1': 100, 'v2': 120}], {}, 'v_Package_Sta_size', True, 40),
     ('one of some', [{'f': 'section', 't': 'in', 'v1': ['s7', 's8']}], {}, 'Index Cond: (section = ANY', True, 1300),
     ('one of some elements', [{'f': 'depends', 't': 'in', 'v1': ['libc6', 'none']}], {}, 'Index Cond: (value = ANY', True, 12),

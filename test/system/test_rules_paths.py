@@ -36,7 +36,8 @@ RULES = {
     'Veil': {**ALL, 'create': []}, 'Cut': {**ALL, 'update': []}, 'Pick': {**ALL, 'update': []}, 'Mask': {**ALL, 'update': []},
 }
 SHARED = ('Own', 'Club', 'Duty')  # of ann some, of bob the others
-ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Secret': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {}}
+FIELDS = {'team': 'string', 'words': {'text': ['team']}}
+ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': FIELDS}, 'Secret': {'singleton': True, 'fields': FIELDS}, 'Line': {}}
 SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['Main.team'], 'mutable': True},
                                                               'secret': {'key': ['Secret.team'], 'mutable': True}}}
           for name in (*RULES, 'Crew', 'Other')}
@@ -217,6 +218,9 @@ def gathering(name):
             yield f'find {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': want, **limit}}, {})
             yield f'count {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': 'count', **limit}}, {})
             yield f'find in order {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'order': '-team', 'want': want, **limit}}, {})
+            words = {'c': name, 'i': item, 'where': [{'f': 'words', 't': 'match', 'v1': 'red or green'}], 'want': want, **limit}
+            yield f'find words {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': words}, {})
+            yield f'find by rank {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'order': '-words'}}, {})
         for item, (words, where) in itertools.product(('Main', 'Secret'), groups(by_team)):
             yield f'find {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'docs', **limit}}, {})
             yield f'count {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'count', **limit}}, {})

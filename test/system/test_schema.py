@@ -36,7 +36,7 @@ WRONG = [
     ({'P': {'items': [], }}, 'classes.P.items', 'An object'),
     ({'P': {'items': {'a': {}}}}, 'classes.P.items.a', 'a capital letter'),
     ({'P': {'items': {'P': {}}}}, 'classes.P.items.P', 'reserved for attachments'),
-    ({'P': {'items': {'A': {'fields': {'f': 'text'}}}}}, 'classes.P.items.A.fields.f', 'string, long, int'),
+    ({'P': {'items': {'A': {'fields': {'f': 'text'}}}}}, 'classes.P.items.A.fields.f', 'string, folded, long, int'),
     ({'P': {'items': {'A': {'fields': {'f': 7}}}}}, 'classes.P.items.A.fields.f', 'A type is expected'),
     ({'P': {'items': {'A': {'fields': {'key': 'int'}}}}}, 'classes.P.items.A.fields.key', 'are taken'),
     ({'P': {'items': {'A': {'fields': {'f"; drop': 'int'}}}}}, 'classes.P.items.A.fields.f"; drop', 'letters, digits'),

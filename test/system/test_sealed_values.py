@@ -179,6 +179,9 @@ def test_fields_are_in_clear_where_they_are_declared_so(vault, tmp_path):
     assert 'encrypted' in schemas.run('apply', 'vault', status=1)
     schemas.set('vault', {'Person': PERSON, 'Plan': {'items': {'Row': {'fields': {'day': 'int'}, 'clear': True}}}})
     assert 'encrypted' in schemas.run('apply', 'vault', status=1)
+    words = {'singleton': True, 'fields': {'words': {'text': ['text']}}, 'clear': True}  # the words of a text would be in clear
+    schemas.set('vault', {'Person': PERSON, 'Plan': {'items': {'Info': words}}})
+    assert 'encrypted' in schemas.run('apply', 'vault', status=1)
     schemas.apply('vault', {'Person': PERSON, 'Plan': {'items': {'Info': {**info, 'clear': True}}}})
     vault.put('vault', {'c': 'Plan', 'id': 'after', 'items': [{'c': 'Info', 'j': {'day': 5, 'tags': ['a', 'b'], 'name': 'Émile', 'text': PLANTED}}]})
 

@@ -319,8 +319,8 @@ static int schema_show(struct control *control, int argc, char **argv)
 static bool exports_contents(const struct schema_item *item)
 {
     bool exports = item->field_count && !item->is_singleton;
-    for (size_t f = 0; f < item->field_count && !item->is_clear; f++)
-        exports |= item->fields[f].type != FIELD_HASH;
+    for (size_t f = 0; f < item->field_count; f++)
+        exports |= item->fields[f].text || (!item->is_clear && item->fields[f].type != FIELD_HASH);
     return exports;
 }
 

@@ -11,6 +11,7 @@
 #include "control/message.h"
 #include "control/schema/schema_plan_indexes.h"
 #include "model/document/mutation.h"
+#include "model/schema/schema_texts.h"
 
 bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
 {
@@ -72,7 +73,9 @@ static const struct schema *find_kept(struct planning *planning, const struct sc
             for (size_t f = 0; f < from->field_count; f++) {
                 const struct schema_field *field = schema_find_field(before, from->fields[f].name);
                 if (field && field->type == from->fields[f].type &&
-                    field->is_list == from->fields[f].is_list && has_field(planning, name, field))
+                    field->is_list == from->fields[f].is_list &&
+                    schema_texts_are_same(field->text, from->fields[f].text) &&
+                    has_field(planning, name, field))
                     fields[items[i].field_count++] = *field;
             }
             schema_plan_indexes_keep(planning, from, before, &items[i]);

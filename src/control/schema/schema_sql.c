@@ -18,6 +18,7 @@ static const struct {
     [FIELD_DOUBLE] = {"double precision", "export_double", "export_doubles"},
     [FIELD_HASH] = {"text", "property_text", "property_texts"},
     [FIELD_FOLDED] = {"text", "export_folded", "export_foldeds"},
+    [FIELD_TEXT] = {"tsvector", NULL, NULL},
 };
 
 const char *schema_sql_element(const struct schema_field *field)
@@ -28,7 +29,7 @@ const char *schema_sql_element(const struct schema_field *field)
 const char *schema_sql_type(const struct schema_field *field)
 {
     static const char *const lists[FIELD_TYPES] = {"text[]", "bigint[]", "integer[]", "double precision[]",
-                                                   "text[]", "text[]"};
+                                                   "text[]", "text[]",   NULL};
     return field->is_list ? lists[field->type] : types[field->type].sql;
 }
 
@@ -90,6 +91,14 @@ void schema_sql_column(struct builder *sql, struct side_name name, const struct 
  * all of it. */
 void schema_sql_index(struct builder *sql, struct side_name name, const struct schema_field *field)
 {
+    if (field->text) { /* each commit pays for its own words */
+        builder_printf(
+            sql,
+            "create index concurrently if not exists \"v_%.*s_%.*s_%.*s\" on stampd.\"x_%.*s_%.*s\" "
+            "using gin (\"%.*s\") with (fastupdate = off);\n",
+            SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
+        return;
+    }
     builder_printf(sql,
                    "create index concurrently if not exists \"v_%.*s_%.*s_%.*s\" on stampd.\"x_%.*s_%.*s",
                    SIDE(name), TEXT(field->name), SIDE(name));
@@ -171,6 +180,14 @@ static void add_names(struct builder *sql, const struct schema_item *item, const
         builder_printf(sql, "%s%s\"%.*s\"", i ? ", " : "", before, TEXT(item->fields[i].name));
 }
 
+static void add_words(struct builder *sql, const struct schema_text *words)
+{
+    builder_add_text(sql, ", stampd.export_text(stampd.export_object(i.content), ");
+    for (size_t i = 0; i < words->count; i++)
+        builder_printf(sql, "%s'%.*s'", i ? ", " : "array[", TEXT(words->members[i]));
+    builder_printf(sql, "], 'pg_catalog.%.*s')", TEXT(words->language));
+}
+
 static void add_upsert(struct builder *sql, struct side_name name, const struct schema_item *item)
 {
     builder_printf(sql, "  insert into stampd.\"x_%.*s_%.*s\" as x (id, key, ", SIDE(name));
@@ -178,6 +195,10 @@ static void add_upsert(struct builder *sql, struct side_name name, const struct 
     builder_add_text(sql, ")\n    select i.id, i.key");
     for (size_t f = 0; f < item->field_count; f++) {
         const struct schema_field *field = &item->fields[f];
+        if (field->text) {
+            add_words(sql, field->text);
+            continue;
+        }
         builder_printf(sql, ", stampd.%s(v.\"%.*s\")",
                        field->is_list ? types[field->type].read_list : types[field->type].read,
                        TEXT(field->name));

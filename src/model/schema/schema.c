@@ -109,9 +109,13 @@ bool schema_is_field_name(struct bytes name)
 }
 
 static const char *const type_names[FIELD_TYPES][2] = {
-    [FIELD_STRING] = {"string", "string[]"}, [FIELD_LONG] = {"long", "long[]"},
-    [FIELD_INT] = {"int", "int[]"},          [FIELD_DOUBLE] = {"double", "double[]"},
-    [FIELD_HASH] = {"hash", "hash[]"},       [FIELD_FOLDED] = {"folded", "folded[]"},
+    [FIELD_STRING] = {"string", "string[]"},
+    [FIELD_LONG] = {"long", "long[]"},
+    [FIELD_INT] = {"int", "int[]"},
+    [FIELD_DOUBLE] = {"double", "double[]"},
+    [FIELD_HASH] = {"hash", "hash[]"},
+    [FIELD_FOLDED] = {"folded", "folded[]"},
+    [FIELD_TEXT] = {"text", ""}, /* which only an object declares */
 };
 
 const char *schema_type_name(enum field_type type, bool is_list)
@@ -121,7 +125,7 @@ const char *schema_type_name(enum field_type type, bool is_list)
 
 bool schema_type_of(struct bytes name, enum field_type *type_r, bool *is_list_r)
 {
-    for (int type = 0; type < FIELD_TYPES; type++)
+    for (int type = 0; type < FIELD_TEXT; type++)
         for (int list = 0; list < 2; list++)
             if (bytes_equal(name, bytes_of(type_names[type][list]))) {
                 *type_r = (enum field_type)type;
@@ -216,6 +220,17 @@ static void add_content(struct builder *text, const struct schema_item *item)
     }
 }
 
+static void add_text(struct builder *text, const struct schema_text *words)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        builder_add_bytes(text, bytes_of(i ? "," : "{\"text\":["));
+        json_add_string(text, words->members[i]);
+    }
+    builder_add_text(text, "],\"language\":");
+    json_add_string(text, words->language);
+    builder_add_text(text, "}");
+}
+
 static void schema_add_items(struct builder *text, const struct schema_class *class)
 {
     schema_add_name(text, BYTES("items"));
@@ -231,8 +246,11 @@ static void schema_add_items(struct builder *text, const struct schema_class *cl
             builder_add_text(text, "{");
             for (size_t i = 0; i < item->field_count; i++) {
                 schema_add_name(text, item->fields[i].name);
-                builder_printf(text, "\"%s\"",
-                               schema_type_name(item->fields[i].type, item->fields[i].is_list));
+                if (item->fields[i].text)
+                    add_text(text, item->fields[i].text);
+                else
+                    builder_printf(text, "\"%s\"",
+                                   schema_type_name(item->fields[i].type, item->fields[i].is_list));
             }
             builder_add_text(text, "}");
         }

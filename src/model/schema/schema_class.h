@@ -7,10 +7,20 @@
 
 /* Types of an exported field; a list of one of them is allowed too.  A hash is only compared: its column has
  * the characters of any value, in an encrypted namespace a hash of them (shown.h).  The column of a folded
- * string has it without differences of case and accents, as field_folded() of the database returns it. */
-enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_HASH, FIELD_FOLDED, FIELD_TYPES };
+ * string has it without differences of case and accents, as field_folded() of the database returns it.  That
+ * of a text has the words of some members, a tsvector of PostgreSQL. */
+enum field_type {
+    FIELD_STRING,
+    FIELD_LONG,
+    FIELD_INT,
+    FIELD_DOUBLE,
+    FIELD_HASH,
+    FIELD_FOLDED,
+    FIELD_TEXT,
+    FIELD_TYPES
+};
 
-/* Does the column have texts? */
+/* Does the column have strings? */
 static inline bool field_type_is_text(enum field_type type)
 {
     return type == FIELD_STRING || type == FIELD_HASH || type == FIELD_FOLDED;
@@ -25,6 +35,7 @@ enum {
     SCHEMA_FIELDS_MOST = 32,
     SCHEMA_INDEXES_MOST = 16, /* of several fields, of an item */
     SCHEMA_INDEX_FIELDS_MOST = 4,
+    SCHEMA_TEXT_MEMBERS_MOST = 4,
     SCHEMA_KEYS_MOST = 4,
     SCHEMA_RELEASE_MOST = 1000000,
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
@@ -38,13 +49,28 @@ enum {
     SCHEMA_ELEMENTS_MOST = 1000, /* of a list that is exported: export_is_list() of the database */
 };
 
-/* A member of an item's content whose value is stored in a column of the item's side table. */
+/* Members whose words a field has, those of the first weigh most in the rank. */
+struct schema_text {
+    struct bytes members[SCHEMA_TEXT_MEMBERS_MOST];
+    size_t count;
+    struct bytes language; /* of PostgreSQL's configurations */
+};
+
+/* A member of an item's content whose value is stored in a column of the item's side table, or a text. */
 struct schema_field {
     struct bytes name;
     enum field_type type;
     bool is_list;
-    bool is_ready; /* applied, and its index is complete: searchable */
+    bool is_ready;                  /* applied, and its index is complete: searchable */
+    const struct schema_text *text; /* of FIELD_TEXT */
 };
+
+/* The members that the column of a field depends on: `count_r` of them. */
+static inline const struct bytes *schema_field_members(const struct schema_field *field, size_t *count_r)
+{
+    *count_r = field->text ? field->text->count : 1;
+    return field->text ? field->text->members : &field->name;
+}
 
 /* An index over several fields, in this order: equal values of the first ones, the order of the rest. */
 struct schema_index {

@@ -87,7 +87,7 @@ static bool schema_indexes_read_field(struct schema_reader *reader, struct schem
     if (is_descending)
         name = (struct bytes){name.data + 1, name.size - 1};
     const struct schema_field *field = name.size ? schema_find_field(item, name) : NULL;
-    if (!field || field->is_list)
+    if (!field || field->is_list || field->text)
         return schema_reader_refuse(
             reader, node.path,
             "A field of the item that is no list is expected, with a - before it if it descends.");

@@ -3,6 +3,7 @@
 #include "model/schema/search.h"
 
 #include "model/schema/search_rows.h"
+#include "model/schema/search_test.h"
 
 /* --- a page in the order of ids ------------------------------------------------------------------ */
 
@@ -87,6 +88,13 @@ static size_t count_run(const struct search *search, size_t first)
     return end - first;
 }
 
+static void add_rank(struct composing *composing, const struct search_order *order)
+{
+    builder_printf(composing->sql, "ts_rank_cd(x.\"%.*s\", ", TEXT(order->field->name));
+    search_test_add_words(composing->sql, composing->params, order->match);
+    builder_add_text(composing->sql, ")");
+}
+
 /* Adds the column of a term: in the item's table or, of a page, under the name "o" and its number. */
 static void add_term(struct composing *composing, const char *name, size_t term)
 {
@@ -94,6 +102,8 @@ static void add_term(struct composing *composing, const char *name, size_t term)
     if (term >= search->order_count)
         builder_printf(composing->sql, "%s.%s", *name == 'x' ? composing->name : name,
                        term == search->order_count ? "id" : "key");
+    else if (*name == 'x' && search->orders[term].match)
+        add_rank(composing, &search->orders[term]);
     else if (*name == 'x')
         builder_printf(composing->sql, "x.\"%.*s\"", TEXT(search->orders[term].field->name));
     else
@@ -130,7 +140,7 @@ static void add_ordered_columns(struct composing *composing, const char *name)
 static void add_place(struct composing *composing, int number, size_t first, size_t terms)
 {
     static const char *const types[FIELD_TYPES] = {"text", "bigint", "integer", "double precision",
-                                                   "text", "text"};
+                                                   "text", "text",   "real"};
     const struct search *search = composing->search;
     for (size_t term = first; term < first + terms; term++) {
         enum field_type type = term < search->order_count ? search->orders[term].field->type : FIELD_STRING;
@@ -184,7 +194,7 @@ static void add_branch(struct composing *composing, struct bytes rows, int numbe
     }
     if (number)
         add_behind(composing, number, first);
-    if (composing->driver) { /* all of them are found first, and sorted */
+    if (search_rows_sort_all(composing)) { /* all of them are found first, and sorted */
         builder_add_text(composing->sql, " offset 0)");
         return;
     }

@@ -26,6 +26,7 @@ enum search_test {
     SEARCH_IN,
     SEARCH_NIN,
     SEARCH_EXISTS,
+    SEARCH_MATCH, /* the words of a text */
     SEARCH_TESTS
 };
 enum {
@@ -90,9 +91,16 @@ static inline bool search_is_driving(const struct search_condition *condition)
            condition->test != SEARCH_NIN && condition->test != SEARCH_EXISTS;
 }
 
+/* Does it find by words? */
+static inline bool search_is_match(const struct search_condition *condition)
+{
+    return condition->test == SEARCH_MATCH && !condition->is_negated;
+}
+
 /* The results are in the order of a field; what has no value of it is left out. */
 struct search_order {
-    const struct schema_field *field; /* neither a list nor a hash */
+    const struct schema_field *field;     /* neither a list nor a hash; a text: its rank for the `match` */
+    const struct search_condition *match; /* of the only branch */
     bool is_descending;
     struct bytes after; /* the page begins after this value of the field, as text */
 };

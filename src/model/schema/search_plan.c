@@ -33,6 +33,8 @@ static bool finds_element(const struct search_branch *branch)
 {
     for (size_t i = 0; i < branch->count; i++) {
         const struct search_condition *one = &branch->conditions[i];
+        if (search_is_match(one))
+            return true;
         if (search_is_of_item(one) && one->field->is_list && one->test == SEARCH_EQ && !one->is_negated)
             return true;
     }

@@ -6,7 +6,8 @@
 #include "model/schema/search.h"
 
 enum search_plan {
-    SEARCH_PLAN_SERVED,   /* by an index, or all that is found by an element of a list is sorted (looked_most)
+    SEARCH_PLAN_SERVED,   /* by an index, or all that is found by words or an element of a list is sorted
+                           * (looked_most)
                            */
     SEARCH_PLAN_BUILDING, /* the index is declared, and not complete */
     SEARCH_PLAN_MISSING,  /* an index would serve it */

@@ -48,8 +48,13 @@ void search_rows_choose(struct composing *composing, const struct search_branch 
     composing->name = composing->driver ? "e" : "x";
 }
 
-/* The condition whose index finds the rows: the driver, a column's equality, or its first other condition;
- * NULL: they are read in the order of ids. */
+static bool leads(const struct search_condition *condition)
+{
+    return is_equality(condition) || search_is_match(condition);
+}
+
+/* The condition whose index finds the rows: the driver, the first equality of a column or match of words, or
+ * the first other condition; NULL: they are read in the order of ids. */
 static const struct search_condition *choose_lead(const struct composing *composing)
 {
     const struct search_branch *branch = composing->branch;
@@ -57,7 +62,7 @@ static const struct search_condition *choose_lead(const struct composing *compos
     for (size_t i = branch->count; i-- > 0 && !composing->driver;) {
         const struct search_condition *one = &branch->conditions[i];
         if (search_is_of_item(one) && !is_list(one) && search_is_driving(one) &&
-            (is_equality(one) || !lead || !is_equality(lead)))
+            (leads(one) || !lead || !leads(lead)))
             lead = one;
     }
     return lead;
@@ -81,6 +86,14 @@ bool search_rows_must_sort(const struct composing *composing)
     return has_fields;
 }
 
+bool search_rows_sort_all(const struct composing *composing)
+{
+    bool has_match = false;
+    for (size_t i = 0; i < composing->branch->count; i++)
+        has_match |= search_is_match(&composing->branch->conditions[i]);
+    return composing->driver || has_match;
+}
+
 /* Does a row that the index finds cost nothing but itself?  Every one is on the page, or counts. */
 static bool is_served(const struct composing *composing)
 {
@@ -91,7 +104,7 @@ static bool is_served(const struct composing *composing)
     for (size_t i = 0; i < branch->count; i++)
         has_others |= &branch->conditions[i] != lead && (lead || branch->conditions[i].field);
     if (search->order_count)
-        return !composing->driver;
+        return !search_rows_sort_all(composing);
     if (composing->counts && !composing->needs_columns && !search->item->is_singleton)
         return false;
     return !has_others && (!lead || is_equality(lead) || (composing->counts && !composing->driver));

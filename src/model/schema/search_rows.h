@@ -36,6 +36,8 @@ void search_rows_add_schema(struct composing *composing);
 void search_rows_add_after(struct composing *composing, const char *name);
 /* Does search_rows_add have the place of the page already? */
 bool search_rows_begin_after(const struct composing *composing);
+/* Of a page in the order of fields: are all rows found first, and sorted? */
+bool search_rows_sort_all(const struct composing *composing);
 /* Do no rows of the branch come in the order of ids?  Then all of them are found first, and sorted: the
  * planner, which does not know the values, would otherwise scan all documents in order. */
 bool search_rows_must_sort(const struct composing *composing);

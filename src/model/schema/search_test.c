@@ -21,7 +21,7 @@ static void search_test_add_value(struct builder *sql, struct pg_params *params,
     switch (type) {
     case FIELD_FOLDED:
         pg_params_add_text(params, value.text);
-        builder_printf(sql, "%sstampd.field_folded($%d::text)", operator, params->count);
+        builder_printf(sql, "%s(select stampd.field_folded($%d::text))", operator, params->count);
         break;
     case FIELD_STRING:
     case FIELD_HASH:
@@ -95,6 +95,11 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
         add_membership(sql, params, condition, column, test == SEARCH_IN);
         return;
     }
+    if (test == SEARCH_MATCH) {
+        builder_printf(sql, "%s @@ ", column);
+        search_test_add_words(sql, params, condition);
+        return;
+    }
     if (test == SEARCH_EXISTS) {
         builder_printf(sql, "%s is %snull", column, condition->values[0].integer ? "not " : "");
         return;
@@ -114,6 +119,15 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
         if (test == SEARCH_SW && is_folded)
             builder_add_text(sql, " || " FOLDED_END);
     }
+}
+
+void search_test_add_words(struct builder *sql, struct pg_params *params,
+                           const struct search_condition *condition)
+{
+    struct bytes language = condition->field->text->language;
+    pg_params_add_text(params, condition->values[0].text);
+    builder_printf(sql, "(select stampd.text_query('pg_catalog.%.*s', $%d::text))", (int)language.size,
+                   language.data, params->count);
 }
 
 void search_test_add_any(struct builder *sql, struct pg_params *params,

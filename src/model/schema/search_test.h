@@ -7,6 +7,9 @@
 /* Adds that an SQL expression satisfies the condition; values become parameters. */
 void search_test_add(struct builder *sql, struct pg_params *params, const struct search_condition *condition,
                      const char *column);
+/* Adds the words that a MATCH asks for, as an SQL expression. */
+void search_test_add_words(struct builder *sql, struct pg_params *params,
+                           const struct search_condition *condition);
 /* Adds that an SQL expression is one of the values of a test that takes a list. */
 void search_test_add_any(struct builder *sql, struct pg_params *params,
                          const struct search_condition *condition, const char *column);

@@ -35,6 +35,23 @@ static bool is_fixed(const struct search *search, const struct schema_field *fie
     return false;
 }
 
+/* The rank of the words that the only match on the field asks for. */
+static enum fault read_rank(const struct reader *reader, const struct json *element, struct search *search,
+                            const struct schema_field *field, bool is_descending)
+{
+    const struct search_condition *match = NULL;
+    const struct search_branch *branch = &search->branches[0];
+    for (size_t i = 0; i < branch->count && search->branch_count == 1; i++)
+        if (branch->conditions[i].field == field && search_is_match(&branch->conditions[i]))
+            match = &branch->conditions[i];
+    if (!match || search->order_count || element != json_member(reader->call->param, "order"))
+        return reader_wrong_value(
+            reader, element, "order",
+            "A text orders by its rank: alone, with one match on it that is in no alternative.");
+    search->orders[search->order_count++] = (struct search_order){field, match, is_descending, NO_BYTES};
+    return FAULT_NONE;
+}
+
 /* A field whose value a condition fixes orders nothing. */
 static enum fault read_order_field(const struct reader *reader, const struct json *element,
                                    struct search *search)
@@ -50,11 +67,13 @@ static enum fault read_order_field(const struct reader *reader, const struct jso
         return fault;
     if (field->is_list || field->type == FIELD_HASH)
         return reader_wrong_value(reader, element, "order", "A list and a hash have no order.");
+    if (field->text)
+        return read_rank(reader, element, search, field, is_descending);
     for (size_t i = 0; i < search->order_count; i++)
         if (search->orders[i].field == field)
             return reader_wrong_value(reader, element, "order", "Each field is named once.");
     if (!is_fixed(search, field))
-        search->orders[search->order_count++] = (struct search_order){field, is_descending, NO_BYTES};
+        search->orders[search->order_count++] = (struct search_order){field, NULL, is_descending, NO_BYTES};
     return FAULT_NONE;
 }
 

@@ -23,8 +23,8 @@ static enum fault read_field(const struct reader *reader, const struct search *s
     if (fault)
         return fault;
     enum field_type type = (*field_r)->type;
-    if ((*field_r)->is_list || type == FIELD_HASH)
-        return reader_wrong_value(reader, element, member, "A list and a hash have no totals.");
+    if ((*field_r)->is_list || type == FIELD_HASH || type == FIELD_TEXT)
+        return reader_wrong_value(reader, element, member, "A list, a hash and a text have no totals.");
     if (must_add && field_type_is_text(type))
         return reader_wrong_value(reader, element, member, "A field of numbers is expected.");
     return FAULT_NONE;

@@ -14,10 +14,10 @@ enum {
 };
 
 const char *const find_where_tests[SEARCH_TESTS] = {
-    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",        [SEARCH_LT] = "lt",     [SEARCH_LE] = "le",
-    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",        [SEARCH_GELE] = "gele", [SEARCH_GELT] = "gelt",
-    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt",    [SEARCH_NE] = "ne",     [SEARCH_IN] = "in",
-    [SEARCH_NIN] = "nin",   [SEARCH_EXISTS] = "exists"};
+    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",         [SEARCH_LT] = "lt",      [SEARCH_LE] = "le",
+    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",         [SEARCH_GELE] = "gele",  [SEARCH_GELT] = "gelt",
+    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt",     [SEARCH_NE] = "ne",      [SEARCH_IN] = "in",
+    [SEARCH_NIN] = "nin",   [SEARCH_EXISTS] = "exists", [SEARCH_MATCH] = "match"};
 
 /* --- a condition --------------------------------------------------------------------------------- */
 
@@ -30,6 +30,11 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
         if (!bytes_equal(test->value, bytes_of(find_where_tests[i])))
             continue;
         condition->test = (enum search_test)i;
+        if ((type == FIELD_TEXT) != (i == SEARCH_MATCH))
+            return reader_wrong(reader, element, "t",
+                                type == FIELD_TEXT
+                                    ? "The test match is expected: this field has words."
+                                    : "The test match is for fields that are declared with text.");
         if (!search_is_whole(condition->test) && i != SEARCH_EXISTS && type == FIELD_HASH)
             return reader_wrong(reader, element, "t",
                                 "One of eq, ne, in, nin, exists is expected: a hash has no order.");
@@ -39,7 +44,7 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
     }
     return reader_wrong(
         reader, element, "t",
-        "One of eq, ne, in, nin, exists, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt is expected.");
+        "One of eq, ne, in, nin, exists, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt, match is expected.");
 }
 
 /* A value of a condition: the member v1 or v2, or an element of it. */
@@ -111,6 +116,7 @@ static enum fault find_where_read_value(const struct reader *reader, const struc
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
+    case FIELD_TEXT:
         return find_where_read_text(reader, at, condition, &value->text);
     case FIELD_FOLDED:
         return read_folded(reader, at, condition, &value->text);

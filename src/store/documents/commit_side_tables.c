@@ -66,6 +66,14 @@ static const struct json *read_members(struct arena *arena, struct bytes content
     return json_read(arena, content, &limits, &root, &problem) ? NULL : root;
 }
 
+static bool is_same_member(struct arena *arena, const struct json *old, const struct json *new,
+                           struct bytes member)
+{
+    const char *name = arena_copy(arena, member.data, member.size);
+    const struct json *one = json_member(old, name), *other = json_member(new, name);
+    return one ? other && bytes_equal(one->text, other->text) : !other;
+}
+
 /* Whether the exported members are written the same in both contents. */
 static bool is_same_export(struct arena *arena, const struct schema_item *item, const struct item *before,
                            const struct item *after)
@@ -74,10 +82,11 @@ static bool is_same_export(struct arena *arena, const struct schema_item *item, 
         return false;
     const struct json *old = read_members(arena, before->content), *new = read_members(arena, after->content);
     for (size_t i = 0; old && new &&i < item->field_count; i++) {
-        const char *name = arena_copy(arena, item->fields[i].name.data, item->fields[i].name.size);
-        const struct json *one = json_member(old, name), *other = json_member(new, name);
-        if (one ? !other || !bytes_equal(one->text, other->text) : other != NULL)
-            return false;
+        size_t count;
+        const struct bytes *members = schema_field_members(&item->fields[i], &count);
+        for (size_t m = 0; m < count; m++)
+            if (!is_same_member(arena, old, new, members[m]))
+                return false;
     }
     return old && new;
 }

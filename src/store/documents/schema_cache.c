@@ -109,6 +109,17 @@ static void complete_indexes(struct arena *arena, const struct schema_class *cla
     }
 }
 
+static bool is_field_mutated(const struct schema_class *class, const struct schema_item *item,
+                             const struct schema_field *field)
+{
+    size_t count;
+    const struct bytes *members = schema_field_members(field, &count);
+    for (size_t i = 0; i < count; i++)
+        if (is_mutated(class, item, members[i]))
+            return true;
+    return false;
+}
+
 /* Marks the fields and indexes that are ready. */
 static void schema_cache_complete(struct arena *arena, struct schema *schema, struct bytes building)
 {
@@ -123,7 +134,7 @@ static void schema_cache_complete(struct arena *arena, struct schema *schema, st
                 struct schema_field *field = (struct schema_field *)&item->fields[f];
                 field->is_ready = !is_building(building, class->name, item->name, field->name) &&
                                   !(class->is_old &&
-                                    (mutation_has_function(class) || is_mutated(class, item, field->name)));
+                                    (mutation_has_function(class) || is_field_mutated(class, item, field)));
             }
         }
     }

@@ -1,0 +1,13 @@
+/* schema_texts: reads a field for full text, {"text":["title","body"],"language":"english"}. */
+#ifndef STAMPD_MODEL_SCHEMA_SCHEMA_TEXTS_H
+#define STAMPD_MODEL_SCHEMA_SCHEMA_TEXTS_H
+
+#include "model/schema/schema_reader.h"
+
+/* Sets the type and the text of the field, whose name is known. */
+MUST_USE bool schema_texts_read(struct schema_reader *reader, struct schema_node node,
+                                struct schema_field *field);
+/* Do both have the same words for the same contents?  NULL: no text. */
+bool schema_texts_are_same(const struct schema_text *one, const struct schema_text *other);
+
+#endif
