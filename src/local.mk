@@ -543,11 +543,10 @@ libstampd_a_SOURCES = \
 	src/segment/counts/named_counts.c src/segment/counts/named_counts.h \
 	src/segment/counts/purge_counts.c src/segment/counts/purge_counts.h \
 	src/segment/counts/refusals.c src/segment/counts/refusals.h \
+	src/segment/counts/shares.c src/segment/counts/shares.h \
 	src/segment/counts/stored.c src/segment/counts/stored.h \
-	src/segment/counts/streams.c src/segment/counts/streams.h \
 	src/segment/counts/task_counts.c src/segment/counts/task_counts.h \
 	src/segment/counts/tickets.c src/segment/counts/tickets.h \
-	src/segment/counts/uploads.c src/segment/counts/uploads.h \
 	src/segment/counts/waits.c src/segment/counts/waits.h \
 	src/segment/feed.c src/segment/feed.h \
 	src/segment/feed_sessions.c src/segment/feed_sessions.h \

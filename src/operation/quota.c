@@ -9,7 +9,7 @@
 #include "segment/counts/limiter.h"
 #include "segment/counts/refusals.h"
 #include "segment/counts/stored.h"
-#include "segment/counts/streams.h"
+#include "segment/counts/shares.h"
 #include "store/collections/store_list.h"
 #include "store/documents/store_owners.h"
 
@@ -18,7 +18,7 @@ enum { MEASURED_MOST = 10000 /* classes */ };
 _Static_assert((int)QUOTAS_CLASSES_MOST + 1 <= (int)STORED_SUMS, "each class with a quota has its sum");
 _Static_assert((int)QUOTAS_ALL <= (int)REFUSALS_QUOTAS, "each quota has its counter");
 _Static_assert((int)QUOTAS_ALL <= (int)LIMITER_ATTEMPTS, "the kinds of the limiter differ");
-_Static_assert((int)QUOTA_SUBJECTS == (int)STREAMS_SUBJECTS, "a stream has each subject");
+_Static_assert((int)QUOTA_SUBJECTS == (int)SHARES_SUBJECTS, "a stream has each subject");
 
 struct bytes quota_subject(const struct call *call, enum quota_subject subject)
 {
@@ -113,15 +113,15 @@ enum fault quota_begin_stream(struct attempt *attempt)
 {
     struct call *call = attempt->call;
     struct segment *segment = attempt->worker_context->segment;
-    struct streams_subject subjects[STREAMS_SUBJECTS];
+    struct shares_subject subjects[SHARES_SUBJECTS];
     int full;
     if (!limits_streams(call))
         return FAULT_NONE;
-    for (int i = 0; i < STREAMS_SUBJECTS; i++)
-        subjects[i] = (struct streams_subject){
+    for (int i = 0; i < SHARES_SUBJECTS; i++)
+        subjects[i] = (struct shares_subject){
             .key = quota_number_key(segment, call, attempt->ns, (enum quota_subject)i, QUOTA_STREAMS_OPEN),
             .most = call->quotas->numbers[i][QUOTA_STREAMS_OPEN]};
-    if (streams_enter(segment, subjects, &full))
+    if (shares_enter(segment, SHARES_STREAMS, subjects, &full))
         return FAULT_NONE;
     return refuse_number(segment, call, attempt->reply, attempt->ns, (enum quota_subject)full,
                          QUOTA_STREAMS_OPEN);
@@ -130,7 +130,7 @@ enum fault quota_begin_stream(struct attempt *attempt)
 void quota_end_stream(struct attempt *attempt)
 {
     if (limits_streams(attempt->call))
-        streams_leave(attempt->worker_context->segment);
+        shares_leave(attempt->worker_context->segment, SHARES_STREAMS);
 }
 
 /* --- bytes --- */

@@ -17,9 +17,8 @@
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
 #include "segment/counts/stored.h"
-#include "segment/counts/streams.h"
+#include "segment/counts/shares.h"
 #include "segment/counts/task_counts.h"
-#include "segment/counts/uploads.h"
 #include "segment/counts/waits.h"
 #include "segment/warnings.h"
 #include "segment/writer_queue.h"
@@ -43,8 +42,7 @@ static const struct tenant {
     {task_counts_size, task_counts_init, NULL},
     {long_requests_size, long_requests_init, NULL},
     {hashers_size, hashers_init, NULL},
-    {streams_size, streams_init, NULL},
-    {uploads_size, uploads_init, NULL},
+    {shares_size, shares_init, NULL},
     {warnings_size, warnings_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},

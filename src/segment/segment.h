@@ -26,11 +26,10 @@ struct long_requests_board;
 struct records;
 struct refusals_board;
 struct shared_cache;
+struct shares_board;
 struct slot;
 struct stored;
-struct streams_board;
 struct task_counts_board;
-struct uploads_board;
 struct waits;
 struct warnings_board;
 
@@ -56,8 +55,7 @@ struct segment {
     struct task_counts_board *task_counts;
     struct long_requests_board *long_requests;
     struct hashers_board *hashers;
-    struct streams_board *streams;
-    struct uploads_board *uploads;
+    struct shares_board *shares; /* for each of shares_kind */
     struct warnings_board *warnings;
     struct refusals_board *refusals;
     struct limiter_board *limiter;

@@ -8,10 +8,11 @@
 #include "operation/access/access.h"
 #include "operation/reader.h"
 #include "operation/worker_context.h"
-#include "segment/counts/uploads.h"
+#include "segment/counts/shares.h"
 #include "store/blobs/store_blobs.h"
 
 enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };
+enum { ALL_CLIENTS = 1 }; /* the subject of the share of all */
 
 /* --- before the bytes --- */
 
@@ -70,25 +71,20 @@ enum fault attachment_upload_enter(struct attempt *attempt)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = {settings, attempt->call, attempt->reply};
-    const struct uploads_shares shares = {
-        .client = attempt->call->client,
-        .client_most = share_of(settings->limit_client_uploads, settings->workers, 4),
-        .most = share_of(settings->limit_uploads, settings->workers, 2),
+    const char *const limits[] = {"limit_client_uploads", "limit_uploads"};
+    const struct shares_subject subjects[SHARES_SUBJECTS] = {
+        {attempt->call->client, share_of(settings->limit_client_uploads, settings->workers, 4)},
+        {ALL_CLIENTS, share_of(settings->limit_uploads, settings->workers, 2)},
     };
-    switch (uploads_enter(attempt->worker_context->segment, &shares)) {
-    case UPLOADS_ENTERED:
+    int full;
+    if (shares_enter(attempt->worker_context->segment, SHARES_UPLOADS, subjects, &full))
         return FAULT_NONE;
-    case UPLOADS_CLIENT_FULL:
-        return reader_busy(&reader, "limit_client_uploads", shares.client_most);
-    case UPLOADS_FULL:
-    default:
-        return reader_busy(&reader, "limit_uploads", shares.most);
-    }
+    return reader_busy(&reader, limits[full], subjects[full].most);
 }
 
 void attachment_upload_leave(struct attempt *attempt)
 {
-    uploads_leave(attempt->worker_context->segment);
+    shares_leave(attempt->worker_context->segment, SHARES_UPLOADS);
 }
 
 /* --- the bytes --- */

@@ -17,8 +17,7 @@
 #include "segment/counts/long_requests.h"
 #include "segment/counts/refusals.h"
 #include "segment/counts/stored.h"
-#include "segment/counts/streams.h"
-#include "segment/counts/uploads.h"
+#include "segment/counts/shares.h"
 #include "serve/instance.h"
 #include "serve/metrics/latency.h"
 #include "serve/metrics/task_metrics.h"
@@ -272,9 +271,9 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     add_metric(out, "gauge", "password_digests", "Workers at the digest of a password.",
                (uint64_t)hashers_count(segment));
     add_metric(out, "gauge", "streams_open", "Streamed collections that count for a quota.",
-               (uint64_t)streams_count(segment));
+               (uint64_t)shares_count(segment, SHARES_STREAMS));
     add_metric(out, "gauge", "uploads_open", "Workers that receive the file of an attachment.",
-               (uint64_t)uploads_count(segment));
+               (uint64_t)shares_count(segment, SHARES_UPLOADS));
     add_refusals(out, segment);
     add_nginx(out, segment);
     add_quotas(out, segment, now_ms);
