@@ -144,7 +144,7 @@ void blob_store_make_name(char name_r[BLOB_NAME + 1])
 
 /* --- folders --- */
 
-enum fault blob_store_synchronise_folder(const char *path)
+static enum fault blob_store_synchronise_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_done = fd >= 0 && fsync(fd) == 0;

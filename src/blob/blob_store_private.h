@@ -19,7 +19,6 @@ enum fault blob_store_name_folder(const struct blob_store *store, struct bytes d
                                   char path_r[BLOB_PATH]);
 void blob_store_make_name(char name_r[BLOB_NAME + 1]);
 enum fault blob_store_make_way(const struct blob_store *store, const char *path);
-enum fault blob_store_synchronise_folder(const char *path);
 
 /* Called for an entry of a folder. */
 typedef enum fault blob_store_visitor(int folder, const char *name, void *context);

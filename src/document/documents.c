@@ -57,7 +57,8 @@ void documents_begin_request(struct documents *documents, int64_t deadline_ms)
     documents->deadline_ms = deadline_ms;
 }
 
-void documents_heed_lineage(struct documents *documents)
+/* Drops the copies of a former history of the databases (segment/lineage.h). */
+static void documents_heed_lineage(struct documents *documents)
 {
     uint64_t drops = lineage_drops(documents->segment);
     if (documents->drops == drops)

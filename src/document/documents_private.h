@@ -51,8 +51,6 @@ MUST_USE enum fault documents_find_newest(struct documents *documents, int ns, s
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int ns, struct arena *arena,
                                              struct document_name name, int64_t tolerance_ms,
                                              struct found *found_r);
-/* Drops the copies of a former history of the databases (segment/lineage.h). */
-void documents_heed_lineage(struct documents *documents);
 /* If the document has expired, replaces it by one that does not exist, in the arena. */
 void documents_judge_expiry(struct arena *arena, struct found *found);
 /* Whether a document that had not expired has expired by now. */

@@ -376,7 +376,8 @@ static enum fault read_whole(struct fcgi_request *request, size_t length, struct
     return end_input(request);
 }
 
-enum fault fcgi_measure_body(const struct fcgi_request *request, int64_t *size_r)
+/* The announced length of the body.  FAULT_ABODY: it is not a number. */
+static enum fault fcgi_measure_body(const struct fcgi_request *request, int64_t *size_r)
 {
     struct bytes announced = fcgi_parameter(request, BYTES("CONTENT_LENGTH"));
     *size_r = 0;

@@ -55,8 +55,6 @@ struct bytes fcgi_parameter(const struct fcgi_request *request, struct bytes nam
  * than `limit`; nothing is appended, and `size_r` is the announced length. */
 MUST_USE enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body,
                                    int64_t *size_r);
-/* The announced length of the body.  FAULT_ABODY: it is not a number. */
-MUST_USE enum fault fcgi_measure_body(const struct fcgi_request *request, int64_t *size_r);
 /* Instead of fcgi_read_body: the next piece of the body, as much as there is room for, or its rest; size_r 0:
  * the whole body was read.  FAULT_ABODY: it was cut off, or differs from the announced length. */
 MUST_USE enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room_size,

@@ -129,16 +129,6 @@ struct live_index *live_audience_index(struct live_audience *audience)
     return audience->index;
 }
 
-struct live_index *live_audience_ruled_index(struct live_audience *audience)
-{
-    return audience->ruled_index;
-}
-
-size_t live_audience_ruled_count(const struct live_audience *audience)
-{
-    return audience->ruled_count;
-}
-
 const struct live_horizon *live_audience_known(const struct live_audience *audience)
 {
     return &audience->known;

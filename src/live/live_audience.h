@@ -44,8 +44,6 @@ size_t live_audience_admitted(const struct live_audience *audience); /* which ne
 size_t live_audience_memory(const struct live_audience *audience);
 /* The definitions of listeners whose events are judged by rules (live_ruled.h), and of all others. */
 struct live_index *live_audience_index(struct live_audience *audience);
-struct live_index *live_audience_ruled_index(struct live_audience *audience);
-size_t live_audience_ruled_count(const struct live_audience *audience); /* of these listeners */
 /* What all open listeners have received; horizon 0: none is open. */
 const struct live_horizon *live_audience_known(const struct live_audience *audience);
 void live_audience_set_known(struct live_audience *audience, const struct live_horizon *known);

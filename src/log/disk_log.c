@@ -147,7 +147,8 @@ static bool disk_log_fill(int fd, size_t size)
     return disk_log_write_all(fd, (const char *)&block, sizeof block, 0) && disk_log_system.sync(fd) == 0;
 }
 
-bool disk_log_sync_folder(const char *folder)
+/* Makes names in the folder durable, of other files there too.  False: errno. */
+static bool disk_log_sync_folder(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_done = fd >= 0 && fsync(fd) == 0;

@@ -28,8 +28,6 @@ MUST_USE enum disk_log_opened disk_log_open(struct disk_log **log_r, const char 
  * False: there is no file; errno. */
 MUST_USE bool disk_log_create(const char *folder, size_t bytes);
 void disk_log_close(struct disk_log *log); /* NULL is allowed */
-/* Makes names in the folder durable, of other files there too.  False: errno. */
-MUST_USE bool disk_log_sync_folder(const char *folder);
 
 /* All of it, as long as it is open. */
 struct bytes disk_log_view(const struct disk_log *log);

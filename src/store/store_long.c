@@ -203,7 +203,8 @@ bool store_long_count_loads(struct store *store, size_t count)
 
 /* --- statements --- */
 
-void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms)
+/* Adds to a pipeline the time limit of each of the statements that follow in it. */
+static void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms)
 {
     struct pg_params params;
     pg_params_start(&params, arena);

@@ -39,8 +39,6 @@ MUST_USE enum fault store_long_begin(struct store *store, int ns, int64_t most_m
 MUST_USE bool store_long_end(struct store *store, int ns, const struct long_read *read, enum fault *fault);
 /* Counts documents to be loaded for the present request; true: with them, its loads are a long read. */
 bool store_long_count_loads(struct store *store, size_t count);
-/* Adds to a pipeline the time limit of each of the statements that follow in it. */
-void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms);
 /* Adds a time limit of all the statements that follow; store_long_add_left is called before each of them. */
 void store_long_add_limit_of_all(struct pg *pg, struct arena *arena, int64_t limit_ms);
 void store_long_add_left(struct pg *pg, struct arena *arena);

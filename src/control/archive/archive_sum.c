@@ -27,15 +27,6 @@ void archive_sum_add(struct archive_sum *sum, struct digest *digest, struct byte
     add_limbs(sum->limbs, limbs);
 }
 
-void archive_sum_join(struct archive_sum *sum, const struct archive_sum *other)
-{
-    sum->documents += other->documents;
-    sum->deleted += other->deleted;
-    sum->items += other->items;
-    sum->highest = other->highest > sum->highest ? other->highest : sum->highest;
-    add_limbs(sum->limbs, other->limbs);
-}
-
 bool archive_sum_equals(const struct archive_sum *sum, const struct archive_sum *other)
 {
     return sum->documents == other->documents && sum->deleted == other->deleted &&

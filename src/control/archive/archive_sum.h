@@ -21,7 +21,6 @@ struct archive_sum {
 
 /* Counts a line, with its newline. */
 void archive_sum_add(struct archive_sum *sum, struct digest *digest, struct bytes line);
-void archive_sum_join(struct archive_sum *sum, const struct archive_sum *other);
 bool archive_sum_equals(const struct archive_sum *sum, const struct archive_sum *other);
 
 /* As members of a JSON object, without its braces. */

@@ -185,7 +185,8 @@ bool backup_folder_is_empty(const char *path)
 
 /* --- base backups --- */
 
-bool backup_folder_position(struct bytes text, uint64_t *position_r)
+/* "0/2000028" as a number; false: it has another form. */
+static bool backup_folder_position(struct bytes text, uint64_t *position_r)
 {
     char copy[32], rest;
     uint32_t high, low;

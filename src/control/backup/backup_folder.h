@@ -69,7 +69,5 @@ MUST_USE bool backup_folder_sweep(struct control *control, const struct backup_f
 
 /* Has the folder no entries but lost+found?  True too when it does not exist. */
 bool backup_folder_is_empty(const char *path);
-/* "0/2000028" as a number; false: it has another form. */
-MUST_USE bool backup_folder_position(struct bytes text, uint64_t *position_r);
 
 #endif

@@ -35,7 +35,8 @@ static const char *format_time(struct control *control, int64_t time_ms, const c
     return arena_printf(control->arena, "%.*s", (int)size, text);
 }
 
-const char *cmd_backup_name(struct control *control, int64_t time_ms)
+/* "20261123T031500Z", for names. */
+static const char *cmd_backup_name(struct control *control, int64_t time_ms)
 {
     return format_time(control, time_ms, "%Y%m%dT%H%M%SZ");
 }

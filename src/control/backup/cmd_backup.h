@@ -8,8 +8,6 @@ int cmd_backup_init(struct control *control, int argc, char **argv);
 int cmd_backup_check(struct control *control, int argc, char **argv);
 int cmd_backup_return(struct control *control, int argc, char **argv);
 
-/* "20261123T031500Z", for names. */
-const char *cmd_backup_name(struct control *control, int64_t time_ms);
 /* "2026-11-23 03:15:00Z", for people. */
 const char *cmd_backup_time(struct control *control, int64_t time_ms);
 

@@ -52,7 +52,8 @@ static bool is_gapless(const char *folder, const struct migration *migrations, s
     return count > 0;
 }
 
-bool migrations_list(struct control *control, struct migration **migrations_r, size_t *count_r)
+/* All files of the package, by number, from 1 without gaps; on failure reports why. */
+static bool migrations_list(struct control *control, struct migration **migrations_r, size_t *count_r)
 {
     enum { MIGRATIONS_MAX = 1000 };
     const char *folder = control_directory(control->arena, "STAMPD_SQL", "sql", STAMPD_SQL_DIRECTORY);

@@ -16,8 +16,6 @@ int migrations_number(const char *name);
 /* The line, from 1, of the character number `position` (from 1) of a UTF-8 text. */
 int migrations_line(struct bytes text, int64_t position);
 
-/* All files of the package, by number, from 1 without gaps; on failure reports why. */
-MUST_USE bool migrations_list(struct control *control, struct migration **migrations_r, size_t *count_r);
 /* The highest number applied to a database, 0 for one without schema; on failure reports why. */
 MUST_USE bool migrations_applied(struct control *control, struct pg *pg, int *number_r);
 /* Applies the missing files, each in its own transaction, one stampctl at a time, and grants the workers'

@@ -21,7 +21,7 @@ static const struct {
     [FIELD_TEXT] = {"tsvector", NULL, NULL},
 };
 
-const char *schema_sql_element(const struct schema_field *field)
+static const char *schema_sql_element(const struct schema_field *field)
 {
     return types[field->type].sql;
 }

@@ -20,7 +20,6 @@ struct side_name {
 
 /* Type of the field's column, "text[]"; of one of its elements, "text". */
 const char *schema_sql_type(const struct schema_field *field);
-const char *schema_sql_element(const struct schema_field *field);
 
 /* Each appends one or more statements that end with ";
  * ".  `role` is the workers'. */

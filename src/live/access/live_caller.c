@@ -85,7 +85,8 @@ bool live_caller_is_cookie(const struct live_caller *caller)
     return caller->is_cookie;
 }
 
-struct bytes live_caller_account(const struct live_caller *caller)
+/* The id of the account; empty: the credential is not well-formed. */
+static struct bytes live_caller_account(const struct live_caller *caller)
 {
     return bytes_of(caller->account);
 }

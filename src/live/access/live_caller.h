@@ -21,8 +21,6 @@ void live_caller_destroy(struct live_caller *caller);       /* NULL is allowed *
 size_t live_caller_bytes(const struct live_caller *caller); /* of memory, about; NULL is allowed */
 bool live_caller_is_cookie(const struct live_caller *caller);
 
-/* The id of the account; empty: the credential is not well-formed. */
-struct bytes live_caller_account(const struct live_caller *caller);
 /* The issuer that its token names; NO_BYTES: it is not a token of a provider. */
 struct bytes live_caller_issuer(const struct live_caller *caller);
 enum { LIVE_CALLER_DOCUMENTS = 1 + ISSUER_KEYS_DOCUMENTS };

@@ -1,7 +1,8 @@
 /* content_place: where a subschema stands, and refusals that name it. */
 #include "model/content/content_place.h"
 
-void content_place_add(struct builder *text, const struct content_node *node)
+/* Appends the JSON pointer of the subschema. */
+static void content_place_add(struct builder *text, const struct content_node *node)
 {
     if (!node->outer)
         return;

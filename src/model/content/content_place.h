@@ -5,8 +5,6 @@
 #include "base/builder.h"
 #include "model/content/content_compiling.h"
 
-/* Appends the JSON pointer of the subschema. */
-void content_place_add(struct builder *text, const struct content_node *node);
 /* That of a keyword in it, in the arena. */
 const char *content_place_of_rule(struct arena *arena, const struct content_node *node, const char *keyword);
 

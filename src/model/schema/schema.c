@@ -52,14 +52,6 @@ const struct schema_field *schema_find_field(const struct schema_item *item, str
     return place < 0 ? NULL : &item->fields[place];
 }
 
-bool schema_is_exported(const struct schema_class *class)
-{
-    for (size_t i = 0; class && i < class->item_count; i++)
-        if (class->items[i].field_count)
-            return true;
-    return false;
-}
-
 const char *schema_refusal(const struct schema *schema, struct bytes document_class, struct bytes item_class,
                            bool is_singleton, bool is_raw)
 {

@@ -45,8 +45,6 @@ const struct schema_class *schema_find_class(const struct schema *schema, struct
 const struct schema_item *schema_find_item(const struct schema_class *class, struct bytes name);
 const struct schema_collection *schema_find_collection(const struct schema_class *class, struct bytes name);
 const struct schema_field *schema_find_field(const struct schema_item *item, struct bytes name);
-/* Has the class an item with exported fields? */
-bool schema_is_exported(const struct schema_class *class);
 
 /* Why a document of this class cannot have such an item, in one sentence; NULL: it can. */
 const char *schema_refusal(const struct schema *schema, struct bytes document_class, struct bytes item_class,

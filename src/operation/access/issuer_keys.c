@@ -55,7 +55,8 @@ static int64_t time_of(const struct json *object, const char *member)
     return stamp_is_valid(stamp) ? stamp_to_epoch_ms(stamp) : 0;
 }
 
-struct issuer_state issuer_keys_read_state(struct arena *arena, const struct document *document)
+/* Absent or malformed: never. */
+static struct issuer_state issuer_keys_read_state(struct arena *arena, const struct document *document)
 {
     return issuer_keys_parse_state(arena, find_item(document, BYTES("State")));
 }

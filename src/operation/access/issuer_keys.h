@@ -40,8 +40,6 @@ MUST_USE enum fault issuer_keys_find_state(struct documents *documents, int ns, 
                                            const struct issuer *issuer,
                                            struct document_name names_r[ISSUER_KEYS_DOCUMENTS],
                                            struct issuer_state *state_r);
-/* Absent or malformed: never. */
-struct issuer_state issuer_keys_read_state(struct arena *arena, const struct document *state);
 /* The same from the content of State. */
 struct issuer_state issuer_keys_parse_state(struct arena *arena, struct bytes content);
 struct bytes issuer_keys_write_state(struct arena *arena, const struct issuer_state *state);

@@ -12,7 +12,8 @@ bool account_mail_is_set_up(const struct attempt *attempt)
     return *attempt->worker_context->settings->mail_from != '\0';
 }
 
-enum fault account_mail_check(struct attempt *attempt)
+/* FAULT_OMAIL: no mails are set up (mail_from). */
+static enum fault account_mail_check(struct attempt *attempt)
 {
     return account_mail_is_set_up(attempt)
                ? FAULT_NONE

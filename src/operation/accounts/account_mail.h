@@ -9,8 +9,6 @@
 #include "model/account/letter.h"
 #include "operation/accounts/account_gate.h"
 
-/* FAULT_OMAIL: no mails are set up (mail_from). */
-MUST_USE enum fault account_mail_check(struct attempt *attempt);
 bool account_mail_is_set_up(const struct attempt *attempt);
 
 struct account_mail_wish {

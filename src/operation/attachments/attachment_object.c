@@ -126,8 +126,9 @@ static bool is_one_range(struct bytes range)
     return (from.size || rest.size) && memchr(range.data, '-', range.size);
 }
 
-const char *attachment_object_range(struct arena *arena, struct bytes range, struct bytes if_range,
-                                    const char *sha)
+/* Pure. "": the whole file. */
+static const char *attachment_object_range(struct arena *arena, struct bytes range, struct bytes if_range,
+                                           const char *sha)
 {
     const char *tag = arena_printf(arena, "\"%s\"", sha);
     bool is_wanted = range.size && (!if_range.size || bytes_equal(if_range, bytes_of(tag)));

@@ -29,8 +29,5 @@ MUST_USE enum fault attachment_object_seal(struct attempt *attempt, const struct
  * is one, names the file. */
 void attachment_object_set(struct call *call, const struct attachment_object *object, int64_t size,
                            struct reply_attachment *head);
-/* Pure. "": the whole file. */
-const char *attachment_object_range(struct arena *arena, struct bytes range, struct bytes if_range,
-                                    const char *sha);
 
 #endif

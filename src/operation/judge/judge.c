@@ -163,15 +163,6 @@ enum fault judge_news_in(struct attempt *attempt, const struct document *documen
     return fault;
 }
 
-enum fault judge_news_of(struct attempt *attempt, struct document_name name, int64_t since, bool is_listed,
-                         int64_t *version_r)
-{
-    const struct document *document;
-    *version_r = 0;
-    enum fault fault = judge_newest(attempt, &name, 1, SIZE_MAX, &document);
-    return fault ? fault : judge_news(attempt, document, since, is_listed, version_r);
-}
-
 /* What is hidden takes no room, so that the answer does not depend on it; but memory is bounded. */
 enum { LOADS_MOST = 8 };
 
@@ -270,7 +261,8 @@ static bool filters_allow(struct attempt *attempt, const struct draft *draft)
     return search.shown && !draft_find_written(draft, is_covered_item, &search);
 }
 
-const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name)
+/* NULL: the caller may read the document. */
+static const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name)
 {
     for (const struct stand_in *one = attempt->stand_ins; one; one = one->next) {
         const struct header *header = &draft_base(one->draft)->header;

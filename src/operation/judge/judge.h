@@ -48,9 +48,6 @@ struct schema_collection;
 MUST_USE enum fault judge_news_in(struct attempt *attempt, const struct document *document,
                                   const struct schema_collection *collection, int64_t since,
                                   int64_t *version_r);
-/* The same for the newest document of this name. */
-MUST_USE enum fault judge_news_of(struct attempt *attempt, struct document_name name, int64_t since,
-                                  bool is_listed, int64_t *version_r);
 
 /* Replaces the draft of a document that the caller may not read by another, of a document that does not
  * exist, so that work does the same for both.  Its changes are never written: judge_changes refuses them.
@@ -61,8 +58,6 @@ struct stand_in {
     const struct draft *draft; /* of the transaction */
     struct draft *shown;       /* in its place */
 };
-/* NULL: the caller may read the document. */
-const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name);
 
 /* What a filter leaves of the base of a draft that the caller may read; NULL: nothing. */
 const struct document *judge_find_shown(struct attempt *attempt, const struct document *base);
