@@ -55,7 +55,6 @@ libstampd_a_SOURCES = \
 	src/control/archive/archive_transform.c src/control/archive/archive_transform.h \
 	src/control/archive/archive_writer.c src/control/archive/archive_writer.h \
 	src/control/archive/cmd_export.c \
-	src/control/archive/cmd_import.c \
 	src/control/archive/exporter.c src/control/archive/exporter.h \
 	src/control/archive/import_progress.c src/control/archive/import_progress.h \
 	src/control/archive/importer.c src/control/archive/importer.h \
@@ -74,7 +73,6 @@ libstampd_a_SOURCES = \
 	src/control/cmd_check.c \
 	src/control/cmd_journal.c \
 	src/control/cmd_key.c src/control/cmd_key.h \
-	src/control/cmd_operations.c \
 	src/control/cmd_ping.c \
 	src/control/cmd_push.c \
 	src/control/cmd_resource.c \
@@ -134,7 +132,6 @@ libstampd_a_SOURCES = \
 	src/control/ns/cmd_ns_create.c \
 	src/control/ns/cmd_ns_keys.c \
 	src/control/ns/cmd_ns_list.c \
-	src/control/ns/cmd_ns_quotas.c \
 	src/control/ns/cmd_ns_reads.c \
 	src/control/ns/migrations.c src/control/ns/migrations.h \
 	src/control/ns/ns_keys.c src/control/ns/ns_keys.h \
@@ -145,7 +142,6 @@ libstampd_a_SOURCES = \
 	src/control/resource_store.c src/control/resource_store.h \
 	src/control/rules/cmd_rules.c src/control/rules/cmd_rules.h \
 	src/control/rules/cmd_rules_explain.c \
-	src/control/rules/cmd_rules_test.c \
 	src/control/schema/cmd_schema.c \
 	src/control/schema/schema_apply.c \
 	src/control/schema/schema_catalog.c src/control/schema/schema_catalog.h \
@@ -193,8 +189,6 @@ libstampd_a_SOURCES = \
 	src/edge/futex.c src/edge/futex.h \
 	src/edge/gunzip.c src/edge/gunzip.h \
 	src/edge/http.c src/edge/http.h \
-	src/edge/http_mail.c \
-	src/edge/http_private.h \
 	src/edge/json/json.c src/edge/json/json.h \
 	src/edge/json/json_blank.h \
 	src/edge/json/json_fast.c src/edge/json/json_fast.h \
@@ -528,8 +522,6 @@ libstampd_a_SOURCES = \
 	src/seal/sealed_frames.c src/seal/sealed_frames.h \
 	src/seal/sealed_stream.c src/seal/sealed_stream.h \
 	src/seal/sealing.c src/seal/sealing.h \
-	src/seal/sealing_ciphers.c \
-	src/seal/sealing_ciphers_private.h \
 	src/seal/site_key.c src/seal/site_key.h \
 	src/seal/siv.c \
 	src/seal/siv_private.h \

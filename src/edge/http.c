@@ -1,13 +1,68 @@
-/* http: slots, requests, and the wait for finished transfers. */
+/* http: slots, requests and mails, and the wait for finished transfers; the only file that includes libcurl.
+ */
 #include "edge/http.h"
 
+#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/address.h"
+#include "base/builder.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/http_private.h"
+
+enum { HTTP_OTHERS_MAX = 256 };
+
+struct place {
+    CURL *easy;
+    struct curl_slist *headers;
+    struct builder answer;
+    void *owner;
+    size_t answer_most;
+    enum http_reach reach;
+    bool is_busy, is_too_large, is_out_of_reach, is_plain; /* is_plain: http: */
+    char problem[CURL_ERROR_SIZE];
+};
+
+struct http {
+    CURLM *multi;
+    struct mail *mails; /* in flight */
+    int parallel, in_flight;
+    struct place places[];
+};
+
+/* Hands a transfer to libcurl. */
+static void http_begin(struct http *http, CURL *easy)
+{
+    CURLMcode code = curl_multi_add_handle(http->multi, easy);
+    if (code != CURLM_OK)
+        log_fatal("libcurl: %s", curl_multi_strerror(code));
+}
+
+/* The member `reason` of a result; `otherwise`: for a code without words of its own. */
+static const char *http_reason(CURLcode code, const char *otherwise)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "its name has no address";
+    case CURLE_COULDNT_CONNECT:
+        return "it does not let us connect";
+    case CURLE_OPERATION_TIMEDOUT:
+        return "the time was over";
+    case CURLE_USE_SSL_FAILED:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+        return "the encrypted connection was not made";
+    case CURLE_LOGIN_DENIED:
+        return "it refuses our user or password";
+    default:
+        return otherwise;
+    }
+}
+
+/* If the finished transfer was a mail, writes its result and returns true. */
+static bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r);
+static void http_drop_mails(struct http *http);
 
 enum {
     UPLOAD_BUFFER = 256 << 10, /* one TLS write sends a whole batch */
@@ -311,4 +366,126 @@ void http_run(struct http *http, const struct http_request *request, struct http
     http_send(http, request);
     while (!http_receive(http, request->timeout_ms, result_r))
         ; /* libcurl ends it at its timeout */
+}
+
+/* --- mails --- */
+
+struct mail {
+    CURL *easy;
+    struct curl_slist *to;
+    struct builder text;
+    size_t sent;
+    void *owner;
+    struct mail *next;
+    char problem[CURL_ERROR_SIZE];
+};
+
+/* The problem of the last mail, for its result. */
+static char last_problem[CURL_ERROR_SIZE];
+
+static size_t give_text(char *buffer, size_t size, size_t count, void *context)
+{
+    struct mail *mail = context;
+    size_t room = size * count, left = mail->text.size - mail->sent;
+    size_t part = left < room ? left : room;
+    memcpy(buffer, mail->text.data + mail->sent, part);
+    mail->sent += part;
+    return part;
+}
+
+static size_t ignore(char *data, size_t size, size_t count, void *context)
+{
+    (void)data, (void)context;
+    return size * count;
+}
+
+static void add_receivers(struct mail *mail, const char *const *to)
+{
+    for (; *to; to++) {
+        struct curl_slist *longer = curl_slist_append(mail->to, *to);
+        if (!longer)
+            log_fatal("out of memory mail");
+        mail->to = longer;
+    }
+}
+
+static void set_mail(struct mail *mail, const struct http_mail *from)
+{
+    CURL *easy = mail->easy;
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+    curl_easy_setopt(easy, CURLOPT_URL, from->server);
+    curl_easy_setopt(easy, CURLOPT_MAIL_FROM, from->from);
+    curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, mail->to);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_text);
+    curl_easy_setopt(easy, CURLOPT_READDATA, mail);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)from->timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, mail->problem);
+    curl_easy_setopt(easy, CURLOPT_USE_SSL, from->needs_tls ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_NONE);
+    if (from->user) {
+        curl_easy_setopt(easy, CURLOPT_USERNAME, from->user);
+        curl_easy_setopt(easy, CURLOPT_PASSWORD, from->password);
+    }
+    if (from->ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, from->ca_file);
+}
+
+void http_send_mail(struct http *http, const struct http_mail *from)
+{
+    struct mail *mail = calloc(1, sizeof *mail);
+    if (!mail || !(mail->easy = curl_easy_init()))
+        log_fatal("out of memory mail");
+    builder_add_bytes(&mail->text, from->text);
+    add_receivers(mail, from->to);
+    mail->owner = from->owner;
+    set_mail(mail, from);
+    mail->next = http->mails;
+    http->mails = mail;
+    http_begin(http, mail->easy);
+}
+
+static void free_mail(struct mail *mail)
+{
+    curl_easy_cleanup(mail->easy);
+    curl_slist_free_all(mail->to);
+    builder_free(&mail->text);
+    free(mail);
+}
+
+static bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r)
+{
+    struct mail **at = &http->mails;
+    while (*at && (*at)->easy != easy)
+        at = &(*at)->next;
+    struct mail *mail = *at;
+    if (!mail)
+        return false;
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    *result_r = (struct http_result){.owner = mail->owner, .problem = "", .reason = "", .body = BYTES("")};
+    if (code == CURLE_OK)
+        result_r->status = (int)status;
+    else {
+        snprintf(last_problem, sizeof last_problem, "%s",
+                 mail->problem[0] ? mail->problem : curl_easy_strerror(code));
+        result_r->problem = last_problem;
+        result_r->reason = http_reason(code, "the mail was not taken");
+        /* A wrong password is the server's own trouble, whatever its code. */
+        result_r->refusal = status >= 500 && status < 600 && code != CURLE_LOGIN_DENIED ? (int)status : 0;
+    }
+    *at = mail->next;
+    free_mail(mail);
+    return true;
+}
+
+static void http_drop_mails(struct http *http)
+{
+    while (http->mails) {
+        struct mail *mail = http->mails;
+        http->mails = mail->next;
+        curl_multi_remove_handle(http->multi, mail->easy);
+        free_mail(mail);
+    }
 }

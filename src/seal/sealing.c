@@ -10,7 +10,84 @@
 #include "edge/crypto/crypto_private.h"
 #include "edge/crypto/gcm_private.h"
 #include "seal/random_stock.h"
-#include "seal/sealing_ciphers_private.h"
+#include "seal/siv_private.h"
+
+/* --- ciphers ---
+ *
+ * Ciphers of OpenSSL that keep their key between texts: to set a key costs more than to encrypt a small text.
+ * The tables have the ciphers used last, each in the place of the first byte of its key; keys are random.
+ * What is returned may be used until the next call of the same function.  For processes with one thread. */
+
+enum { SEALING_BLOCK = SIV_BLOCK, KEPT = 16 };
+
+/* The key of a kept cipher; one that is free has none. */
+struct kept_key {
+    bool is_set;
+    unsigned char key[SEALING_NAME_KEY];
+};
+
+/* The place of the key, which is written there; `is_known_r`: it was there already. */
+static size_t sealing_ciphers_find(struct kept_key *table, const unsigned char *key, size_t size,
+                                   bool *is_known_r)
+{
+    struct kept_key *kept = &table[key[0] % KEPT];
+    *is_known_r = kept->is_set && CRYPTO_memcmp(kept->key, key, size) == 0;
+    if (!*is_known_r)
+        memcpy(kept->key, key, size);
+    kept->is_set = true;
+    return (size_t)(kept - table);
+}
+
+static struct kept_key block_keys[KEPT];
+static struct siv_block_cipher kept_blocks[KEPT];
+
+static const struct siv_block_cipher *sealing_ciphers_block(const unsigned char key[SEALING_KEY])
+{
+    bool is_known;
+    struct siv_block_cipher *cipher =
+        &kept_blocks[sealing_ciphers_find(block_keys, key, SEALING_KEY, &is_known)];
+    if (!is_known)
+        siv_block_set_key(cipher, key);
+    return cipher;
+}
+
+static EVP_CIPHER_CTX *gcm_context; /* AES-256-GCM, without a key.
+                                     * has the key of the last text */
+static EVP_CIPHER_CTX *sealing_ciphers_gcm(void)
+{
+    static const EVP_CIPHER *gcm;
+    if (!gcm_context) {
+        gcm_context = EVP_CIPHER_CTX_new();
+        crypto_must(gcm_context && EVP_CipherInit_ex2(gcm_context, crypto_cipher(&gcm, "AES-256-GCM"), NULL,
+                                                      NULL, 1, NULL) == 1);
+    }
+    return gcm_context;
+}
+
+static struct kept_key name_keys[KEPT];
+static struct siv names[KEPT];
+
+/* AES-256-SIV under a key. */
+static const struct siv *sealing_ciphers_siv(const unsigned char key[SEALING_NAME_KEY])
+{
+    bool is_known;
+    struct siv *siv = &names[sealing_ciphers_find(name_keys, key, SEALING_NAME_KEY, &is_known)];
+    if (!is_known)
+        siv_set_key(siv, key);
+    return siv;
+}
+
+void sealing_forget(void)
+{
+    for (size_t i = 0; i < KEPT; i++) {
+        siv_block_forget(&kept_blocks[i]);
+        siv_forget(&names[i]);
+    }
+    OPENSSL_cleanse(block_keys, sizeof block_keys);
+    OPENSSL_cleanse(name_keys, sizeof name_keys);
+    EVP_CIPHER_CTX_free(gcm_context);
+    gcm_context = NULL;
+}
 
 enum { DIGITS_MOST = 18, ID_MOST = 24 /* bytes of "~ID." */ };
 

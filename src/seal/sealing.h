@@ -60,8 +60,7 @@ struct bytes sealing_digest(struct arena *arena, struct bytes key, struct sealin
 struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
                           struct bytes value);
 
-/* Erases the keys that this process keeps between texts (sealing_ciphers_private.h); it keeps those that it
- * uses again. */
+/* Erases the keys that this process keeps between texts; it keeps those that it uses again. */
 void sealing_forget(void);
 
 #endif

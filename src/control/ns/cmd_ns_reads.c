@@ -1,8 +1,9 @@
 /* cmd_ns_reads: `stampctl ns reads` and `ns readers`: which namespaces a namespace reads, and which may read
- * it. */
+ * it; and `ns quotas`. */
 #include "control/ns/cmd_ns.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "control/message.h"
 #include "edge/json/json.h"
@@ -75,4 +76,45 @@ int cmd_ns_readers(struct control *control, int argc, char **argv)
         "Set which other namespaces may read a namespace; without OTHER, list them.",
         "They must name it among those that they read.  The given codes replace the former ones.\n"};
     return cmd_ns_reads_run(control, &command, "readers", argc, argv);
+}
+
+/* --- quotas --- */
+
+/* As it is configured; nothing: those of z apply. */
+static bool print_quotas(struct control *control, const char *code)
+{
+    const struct json *quotas;
+    if (!cmd_ns_read(control, code, "quotas", &quotas))
+        return false;
+    if (quotas)
+        printf("%.*s\n", (int)quotas->text.size, quotas->text.data);
+    return true;
+}
+
+int cmd_ns_quotas(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns quotas",
+        "CODE [QUOTAS]",
+        1,
+        2,
+        "Set the quotas of callers; without QUOTAS, print them.",
+        "QUOTAS is a JSON object, as "
+        "{\"address\":{\"requests\":\"600/min\",\"live_open\":10},\"namespace\":{\"writes\":\"50/s\"}}.\n"
+        "A namespace without quotas has those of z.  Those of an address do not hold for exempt_clients.\n"};
+    bool is_none = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        OPTION_FLAG("none", &is_none, "Remove them: those of z apply.")};
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (is_none && words[1]) {
+        message_print("%s: expected --none or QUOTAS, not both", command.name);
+        return CONTROL_WRONG;
+    }
+    struct bytes value = is_none ? NO_BYTES : bytes_of(words[1] ? words[1] : "");
+    bool is_done = words[1] || is_none ? cmd_ns_set(control, words[0], "quotas", value)
+                                       : print_quotas(control, words[0]);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
