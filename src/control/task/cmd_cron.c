@@ -12,6 +12,8 @@
 #include "model/document/stamp.h"
 #include "model/task/task.h"
 #include "edge/json/json.h"
+#include "store/statements.h"
+#include "store/tasks/task_rows.h"
 
 enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };
 
@@ -161,33 +163,35 @@ static int cron_add(struct control *control, int argc, char **argv)
 
 /* --- list --- */
 
-enum { NAME, PERIOD, OPERATION, MODULE, DROPPED, START, RUNS, RETRY, CODE }; /* columns of the list */
-
 /* What becomes of the rule; NULL: it is planned for its start. */
 static const char *state_of(const struct pg_result *rows, int row)
 {
-    if (pg_get_bool(rows, row, DROPPED))
-        return "dropped";
-    if (pg_get_bool(rows, row, RUNS))
-        return "runs";
-    if (pg_is_null(rows, row, START))
-        return "not planned yet";
-    return pg_get_i64(rows, row, START) == TASK_PARKED ? "parked" : NULL;
+    static const char *const words[][2] = {
+        {"unplanned", "not planned yet"}, {"running", "runs"}, {"dropped", "dropped"}, {"parked", "parked"}};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (bytes_equal(pg_get_text(rows, row, RULE_STATE), bytes_of(words[i][0])))
+            return words[i][1];
+    return NULL;
 }
+
+static const struct {
+    const char *name;
+    int column, width;
+} shown[] = {{"name", RULE_NAME, 20}, {"period", RULE_PERIOD, 9}, {"op", RULE_OPERATION, 20}};
 
 static void write_rule(const struct pg_result *rows, int row)
 {
-    static const char *const names[] = {"name", "period", "op", "module"};
     struct record record = {0};
     const char *state = state_of(rows, row);
-    for (int column = NAME; column <= MODULE; column++)
-        record_add_text(&record, names[column], pg_get_text(rows, row, column));
+    for (size_t i = 0; i < COUNT_OF(shown); i++)
+        record_add_text(&record, shown[i].name, pg_get_text(rows, row, shown[i].column));
+    record_add_text(&record, "module", pg_get_text(rows, row, RULE_MODULE));
     record_add_word(&record, "state", state ? state : "planned");
     if (!state)
-        add_time(&record, "next", stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
-    if (!pg_is_null(rows, row, CODE)) {
-        record_add_text(&record, "code", pg_get_text(rows, row, CODE));
-        record_add_i64(&record, "retry", pg_get_i64(rows, row, RETRY));
+        add_time(&record, "next", stamp_to_epoch_ms(pg_get_i64(rows, row, RULE_START)));
+    if (!pg_is_null(rows, row, RULE_CODE)) {
+        record_add_text(&record, "code", pg_get_text(rows, row, RULE_CODE));
+        record_add_i64(&record, "retry", pg_get_i64(rows, row, RULE_RETRY));
     }
     record_print(&record);
 }
@@ -195,19 +199,19 @@ static void write_rule(const struct pg_result *rows, int row)
 static void print_rule(const struct pg_result *rows, int row)
 {
     const char *state = state_of(rows, row);
-    struct bytes texts[MODULE + 1], code = pg_get_text(rows, row, CODE);
-    for (int column = NAME; column <= MODULE; column++)
-        texts[column] = pg_get_text(rows, row, column);
-    printf("%-20.*s  %-9.*s  %-20.*s  ", (int)texts[NAME].size, texts[NAME].data, (int)texts[PERIOD].size,
-           texts[PERIOD].data, (int)texts[OPERATION].size, texts[OPERATION].data);
+    struct bytes code = pg_get_text(rows, row, RULE_CODE), module = pg_get_text(rows, row, RULE_MODULE);
+    for (size_t i = 0; i < COUNT_OF(shown); i++) {
+        struct bytes text = pg_get_text(rows, row, shown[i].column);
+        printf("%-*.*s  ", shown[i].width, (int)text.size, text.data);
+    }
     if (state)
         printf("%s", state);
     else
-        print_time(stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
+        print_time(stamp_to_epoch_ms(pg_get_i64(rows, row, RULE_START)));
     if (code.data)
-        printf("  %.*s, retry %lld", (int)code.size, code.data, (long long)pg_get_i64(rows, row, RETRY));
-    if (texts[MODULE].data)
-        printf("  (module %.*s)", (int)texts[MODULE].size, texts[MODULE].data);
+        printf("  %.*s, retry %lld", (int)code.size, code.data, (long long)pg_get_i64(rows, row, RULE_RETRY));
+    if (module.data)
+        printf("  (module %.*s)", (int)module.size, module.data);
     puts("");
 }
 
@@ -218,6 +222,7 @@ static int cron_list(struct control *control, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
+    struct pg_params params;
     struct pg_result *rows;
     struct pg *pg;
     char **words;
@@ -225,12 +230,10 @@ static int cron_list(struct control *control, int argc, char **argv)
     enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (read != OPTIONS_READ)
         return options_status(read);
+    pg_params_start(&params, control->arena);
+    pg_params_add_i32(&params, INT32_MAX);
     if (!open_namespace(control, words[0], &pg) ||
-        !control_query(control, pg, words[0],
-                       "select c.name, c.period, c.opname, c.module, c.dropped, t.startat,"
-                       " t.starttime is not null, t.retry, t.exc"
-                       " from stampd.cron c left join stampd.taskqueue t on t.cron = c.name order by c.name",
-                       NULL, &rows))
+        !control_query(control, pg, words[0], statements[STATEMENT_TASK_RULES].sql, &params, &rows))
         return CONTROL_FAILED;
     for (int row = 0; row < pg_rows(rows); row++)
         (is_json ? write_rule : print_rule)(rows, row);
