@@ -62,7 +62,7 @@ def test_settings_of_postgresql(stack, doctor, setting, value, words):
         lines, status = doctor()
         assert (found(lines, words), status) == ('FAIL', 1)
     finally:
-        stack.psql(None, f'alter system reset {setting}')
+        stack.psql(None, f"alter system set {setting} = '{before}'")
         stack.psql(None, 'select pg_reload_conf()')
         wait_until(lambda: stack.psql(None, 'select setting from pg_settings where name = %s', (setting,)) == [(before,)], what='the reset')
 
