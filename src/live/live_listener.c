@@ -326,12 +326,13 @@ static void write_changes(struct live_listener *listener, struct builder *text)
     builder_add_text(text, "]}\n\n");
 }
 
-/* May it no longer be allowed to know what was judged?  Then nothing is sent until that is known. */
+/* May it no longer be allowed to know what was judged, or to listen at all?  Then nothing is sent until that
+ * is known: a commit behind the change of rights may be among what waits. */
 static bool is_held(const struct live_listener *listener)
 {
-    return (listener->is_ruled && !live_follow_is_settled(listener->audience)) ||
-           ((listener->is_ruled || listener->records.count) &&
-            (listener->trust != LIVE_TRUSTED || !live_access_is_certain(listener->audience->access)));
+    return !live_access_is_certain(listener->audience->access) ||
+           (listener->is_ruled && !live_follow_is_settled(listener->audience)) ||
+           ((listener->is_ruled || listener->records.count) && listener->trust != LIVE_TRUSTED);
 }
 
 void live_listener_flush(struct live_listener *listener)

@@ -2,13 +2,16 @@
 them, with every argument that returns data.  A new operation falls under this by itself."""
 import itertools
 import json
+import os
 import shutil
+import signal
 
 import pytest
 
 from kit import Kit
 from schema import Schemas
 from stack import PATIENCE_S, Problem, comparable, wait_until
+from test_live import live_pid
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'open'}, 'settings': {}}
 MODES = {'z': 'key', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'off'}
@@ -266,14 +269,19 @@ def test_the_key_of_the_queue_runs_tasks_and_reads_nothing(secrets):
 
 
 def test_who_listened_before_it_was_closed_is_told_no_more(secrets):
-    """The connection is ended, and no event of a commit behind the change of rights is written to it."""
+    """The connection is ended, and no event of a commit behind the change of rights is written to it, though both are heard of at once."""
     conf = {'database': 'stampd_demo', 'access': 'read'}
     streams = [secrets.http.get(f'{secrets.url}/demo/live', params={'def': ['Secret', f'Secret/{THERE}']}, stream=True, timeout=60) for _ in range(3)]
     lines = [stream.iter_lines(chunk_size=1, decode_unicode=True) for stream in streams]
     for one in lines:
         assert next(line for line in one if line.startswith('event: ')) == 'event: ready'
-    secrets.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**conf, 'access': 'closed'}}]}, admin=True)
-    version = secrets.put('demo', {'c': 'Secret', 'id': THERE, 'items': [{'c': 'Other', 'k': 'x', 'j': SECRET}]}, admin=True)
+    live = live_pid(secrets)
+    os.kill(live, signal.SIGSTOP)
+    try:
+        secrets.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**conf, 'access': 'closed'}}]}, admin=True)
+        version = secrets.put('demo', {'c': 'Secret', 'id': THERE, 'items': [{'c': 'Other', 'k': 'x', 'j': SECRET}]}, admin=True)
+    finally:
+        os.kill(live, signal.SIGCONT)
     try:
         for one in lines:
             rest = list(one)  # until the server ends it
