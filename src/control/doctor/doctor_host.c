@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "control/folder_reach.h"
+#include "edge/mapping.h"
 
-enum { TMPFS = 0x01021994, RAMFS = 0x858458f6 /* statfs(2) */, WORST_PERCENT = 2, DESCRIPTORS_LEAST = 4096 };
+enum { WORST_PERCENT = 2, DESCRIPTORS_LEAST = 4096 };
 
 /* --- programs --- */
 
@@ -136,12 +137,11 @@ static void doctor_check_disk(struct doctor *doctor, const char *what, const cha
 /* The segment is written at every commit. */
 static void doctor_check_memory(struct doctor *doctor)
 {
-    struct statfs status;
     const char *folder = doctor->control->settings.run_directory;
     struct arena *arena = doctor->control->arena;
-    if (statfs(folder, &status) == 0)
+    if (access(folder, F_OK) == 0)
         doctor_find(
-            doctor, DOCTOR_WARN, (uint32_t)status.f_type == TMPFS || (uint32_t)status.f_type == RAMFS,
+            doctor, DOCTOR_WARN, mapping_is_in_memory(folder),
             arena_printf(arena, "run_directory %s is in memory", folder),
             arena_printf(arena,
                          "run_directory %s is on a disk, which slows commits down: choose a folder in /run",
