@@ -11,8 +11,9 @@ import pytest
 from door_client import Client
 from fastcgi import STDOUT, Connection
 from schema import Schemas
-from stack import children, name_of, wait_until
+from stack import children, wait_until
 from test_accounts import OPEN, PASSWORD, bearer
+from test_live import live_pid
 
 WORKERS = 6
 STACK = {'workers': WORKERS, 'namespaces': {'z': 'closed', 'team': 'closed', 'other': 'open'},
@@ -110,10 +111,6 @@ class Stream:
 
 
 KINDS = {'live_open': Live, 'streams_open': Stream}
-
-
-def live_pid(stack):
-    return wait_until(lambda: next((pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-live'), None), what='the process for live events')
 
 
 @pytest.fixture
