@@ -118,6 +118,11 @@ def write(tab, key, value, wait='.saved'):
     return tab.run(f'note.change(note => note.set("Line", {json.dumps(key)}, {json.dumps(value)})){wait}.then(() => true)')
 
 
+def send_no_token(tab):
+    """The server knows none of these tokens; whose they are, the client reads from them."""
+    tab.run("""db.transport.fetch = (address, { headers: { Authorization, ...headers }, ...init }) => fetch(address, { ...init, headers })""")
+
+
 def shown(tab):
     return dict(tab.run('note.get().items("Line")'))
 
@@ -190,7 +195,7 @@ def test_tabs_of_two_accounts_send_nothing_as_the_other_one(desk):
 def test_tabs_with_a_function_follow_the_account_that_signs_in(desk):
     one, other = desk.open(), desk.open()
     for tab in (one, other):
-        tab.run("""db.transport.fetch = (address, { headers: { Authorization, ...headers }, ...init }) => fetch(address, { ...init, headers })""")
+        send_no_token(tab)
         tab.run("localStorage.setItem('token', 'st_ann.secret'); db.setToken(() => localStorage.getItem('token'))")
     write(one, '1', 'of Ann', wait='')
     other.run("localStorage.setItem('token', 'st_ben.secret'); db.setToken(() => localStorage.getItem('token'))")
@@ -204,7 +209,7 @@ def test_a_function_that_returns_the_new_token_later_is_asked_again(desk):
     """What one tab writes to `localStorage` may reach another one behind its message."""
     one, other = desk.open(), desk.open()
     for tab in (one, other):
-        tab.run("""db.transport.fetch = (address, { headers: { Authorization, ...headers }, ...init }) => fetch(address, { ...init, headers })""")
+        send_no_token(tab)
     one.run("void (window.asked = 0); db.setToken(() => ++asked > 5 ? 'st_ben.secret' : 'st_ann.secret')")
     other.run("db.setToken('st_ben.secret')")
     write(other, '1', 'of Ben', wait='')
