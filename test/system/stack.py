@@ -46,6 +46,10 @@ def give(path):
 # how busy the machine is, ends it before.
 PATIENCE_S = 240
 
+# The shares of long requests as they are by themselves.  A Stack has none: the machine may be slow, and a short request a long one there.
+DEFAULT_SHARES = {'limit_client_long': 0, 'limit_namespace_long': 0}
+NO_SHARES = dict.fromkeys(DEFAULT_SHARES, 128)
+
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 
 
@@ -250,7 +254,7 @@ class Stack:
         self.path = Path(tempfile.mkdtemp(prefix=f'stampd-{name}-'[:32], dir=ROOM))
         self.path.chmod(0o711)
         self.workers = workers
-        self.settings = {'limit_read_ms': 60000, **(settings or {})}  # the machine may be slow
+        self.settings = {'limit_read_ms': 60000, **NO_SHARES, **(settings or {})}
         self.postgres = {'fsync': 'off', 'shared_buffers': '64MB', **(postgres or {})}
         self.namespaces = NAMESPACES if namespaces is None else namespaces
         self.beside = beside

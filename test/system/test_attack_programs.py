@@ -7,14 +7,14 @@ import pytest
 
 import journal_world
 from schema import Schemas
-from stack import BUILD, PATIENCE_S, SOURCE
+from stack import BUILD, DEFAULT_SHARES, PATIENCE_S, SOURCE
 from vault import create, new_site_key
 
 pytestmark = pytest.mark.plain
 
 FOLDER = SOURCE / 'test/attacks'
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'team': 'rules', 'shut': 'closed'},
-         'settings': {'limit_thumbnail_pixels': 10**7, 'limit_client_partial_uploads': 10, 'limit_partial_uploads': 100, 'limit_upload_bytes': 1 << 22}}
+         'settings': {'limit_thumbnail_pixels': 10**7, 'limit_client_partial_uploads': 10, 'limit_partial_uploads': 100, 'limit_upload_bytes': 1 << 22, **DEFAULT_SHARES}}
 PROGRAMS = sorted(path.stem for path in FOLDER.glob('*.py') if path.stem != 'kit')
 
 

@@ -7,10 +7,10 @@ from attacker import ATTACKER, attack, beside
 from door_client import Client
 from holder import Copy, items_of
 from schema import Schemas
-from stack import wait_until
+from stack import DEFAULT_SHARES, wait_until
 
 MIB = 1 << 20
-SETTINGS = {'limit_client_requests': 0, 'limit_answer_bytes': 4 * MIB, 'limit_document_bytes': MIB, 'limit_items': 6000, 'limit_collection_values': 20000, 'memory_mb': 192, 'cache_mb': 16, 'restart_young_ms': 0}
+SETTINGS = {'limit_client_requests': 0, 'limit_answer_bytes': 4 * MIB, 'limit_document_bytes': MIB, 'limit_items': 6000, 'limit_collection_values': 20000, 'memory_mb': 192, 'cache_mb': 16, 'restart_young_ms': 0, **DEFAULT_SHARES}
 STACK = {'workers': 2, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'}}
 
 

@@ -15,11 +15,11 @@ from door_client import Client
 from kit import Kit
 from manager import Manager
 from schema import Schemas
-from stack import PATIENCE_S, wait_until
+from stack import DEFAULT_SHARES, PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.plain
 
-SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000, 'limit_commit_ms': 1000}
+SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000, 'limit_commit_ms': 1000, **DEFAULT_SHARES}
 STACK = {'workers': 4, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'app': 'open'}}
 CLASSES = {'Word': {'items': {'Main': {'singleton': True, 'fields': {'name': 'string'}}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}}
 TIMED_OUT, OF_CLIENT, OF_NAMESPACE = ('XTIME', 'limit_read_ms', '1000'), ('XBUSY', 'limit_client_long', '1'), ('XBUSY', 'limit_namespace_long', '2')
