@@ -14,7 +14,7 @@ from stack import Problem, comparable, give, refused
 pytestmark = pytest.mark.plain
 
 CLOCK = Clock()
-LIMITS = {'limit_client_attempts': 1000, 'limit_client_mails': 12, 'limit_address_mails': 4, 'limit_namespace_mails': 100000, 'mail_timeout_s': 2}
+LIMITS = {'limit_client_attempts': 1000, 'limit_client_mails': 12, 'limit_address_mails': 4, 'limit_namespace_mails': 100000, 'mail_timeout_s': 30}
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'team': 'closed', 'club': 'closed', 'lab': 'open'}, 'settings': {}}
 OPEN = {'registration': 'open', 'anonymous': True}
 REQUIRED = {**OPEN, 'confirm': 'required'}
@@ -422,7 +422,11 @@ def test_a_mail_that_is_not_taken_is_sent_again(team, office, trouble, words):
     for name, value in trouble.items():
         setattr(office, name, value)
     before = tickets(team)
+    if 'hang' in trouble:
+        team.set(mail_timeout_s=1)
     outcome = Manager(team, 'team').run(taskid, status=500)
+    if 'hang' in trouble:
+        team.set(mail_timeout_s=LIMITS['mail_timeout_s'])
     assert outcome['result'] == 'failed' and outcome['code'] == 'XMAIL' and outcome['startat'] < PARKED
     assert row(team, taskid)[1].endswith(f'No mail was accepted by the mail server: {words}.') and tickets(team) == before and not office.mails
     office.answer, office.receiver, office.hang, office.close = '250 OK', None, False, False
