@@ -3,7 +3,7 @@ import threading
 
 import requests
 
-from stack import Problem, wait_until
+from stack import PATIENCE_S, Problem, wait_until
 
 PARKED = 991231235959999
 
@@ -60,7 +60,7 @@ class Manager:
         """What waits for a later time may start now."""
         self.stack.psql(self.ns, 'update taskqueue set startat = stamp_now() where starttime is null and startat < %s', (PARKED,))
 
-    def work(self, threads=4, until=None, seconds=60, meanwhile=lambda: None):
+    def work(self, threads=4, until=None, seconds=PATIENCE_S, meanwhile=lambda: None):
         """Scans and runs until nothing is left (or `until` says so), whatever fails, with requests doubled now and then, some for
         several tasks; does `meanwhile` again and again."""
         over, key = threading.Event(), self.stack.queue_key
