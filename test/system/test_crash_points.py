@@ -61,8 +61,11 @@ def test_every_point_is_in_a_test():
 
 def test_entries_are_read_where_the_server_has_them(stack):
     segment = Segment(stack.path / 'run/stampd/segment')
-    pids = {segment.entry(index)[2] for index in range(2 * STACK['workers'] + 8)}
-    assert len(pids & set(stack.worker_pids())) == STACK['workers']
+
+    def found():
+        pids = {segment.entry(index)[2] for index in range(2 * STACK['workers'] + 8)}
+        return len(pids & set(stack.worker_pids())) == STACK['workers']
+    wait_until(found, PATIENCE_S, 'an entry of each worker')
 
 
 class Segment:
