@@ -23,10 +23,16 @@ start() {
     mkdir -p /run/stampd && chown stampd: /run/stampd
     setpriv --reuid "$(get User)" --regid "$(get Group)" --groups "$(getent group "$(get SupplementaryGroups)" | cut -d: -f3)" -- \
         $(get ExecStart) </dev/null >>"/var/log/$1.log" 2>&1 &
+    for i in $(seq 1000); do
+        [ ! -S "/run/stampd/$2" ] || return 0
+        sleep 0.1
+    done
+    echo "$1 does not listen" >&2
+    exit 1
 }
 case "$*" in
     daemon-reload) ;;
-    'enable --now stampd stamp-queue') start stampd; sleep 1; start stamp-queue ;;
+    'enable --now stampd stamp-queue') start stampd worker-0.sock; start stamp-queue qm.sock ;;
     'restart nginx') nginx ;;
     'reload nginx') [ ! -s /run/nginx.pid ] || nginx -s reload ;;
     *) echo "systemctl $*: not known here" >&2; exit 1 ;;
@@ -70,7 +76,7 @@ echo TYPED
 AFTER = r'''
 echo AFTER
 curl -sS -g -6 -k 'https://[::1]/demo/ping'; echo
-for i in $(seq 100); do
+for i in $(seq 500); do
     curl -sS http://127.0.0.1:8081/metrics | grep '^stampd_tasks_look_age_seconds{ns="demo"}' && break
     sleep 0.2
 done
@@ -78,7 +84,7 @@ key=$(cat ~/stampd.key)
 task=$(curl -sS https://www.example.org/demo/op/task -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
     -d '{"param":{"op":"put","param":{"docs":[{"c":"Note","id":"by-task","items":[{"c":"Title","j":"made by a task"}]}]}}}')
 echo "$task"
-for i in $(seq 150); do
+for i in $(seq 500); do
     curl -sS https://www.example.org/demo/doc/Note/by-task | grep 'made by a task' && break
     sleep 0.2
 done
