@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from stack import SOURCE, run_program, wait_until
+from stack import PATIENCE_S, SOURCE, run_program, wait_until
 
 pytestmark = pytest.mark.plain
 
@@ -148,7 +148,7 @@ def test_an_interrupted_dump_goes_on(stack, control, tmp_path):
             part = reader.read(100000)
             running.send_signal(signal.SIGINT)
             part += reader.read()
-        out, error = running.communicate(timeout=60)
+        out, error = running.communicate(timeout=PATIENCE_S)
     finally:
         running.kill()
     if part != whole:  # else it was done before the signal came
@@ -163,7 +163,7 @@ def test_workers_that_die_lose_no_document(stack, control, tmp_path):
     for _ in range(3):
         stack.kill_worker()
         wait_until(lambda: len(stack.worker_pids()) >= STACK['workers'], what='the successor')
-    out, error = running.communicate(timeout=60)
+    out, error = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, (out, error)
     assert (tmp_path / 'lines').read_text() == whole
 
