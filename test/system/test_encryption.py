@@ -101,7 +101,7 @@ def test_what_the_end_of_a_task_takes_is_decrypted(vault):
     end = {**{name: task[name] for name in ('id', 'starttime', 'retry')}, 'take': {'qn': 16}}
     (following,) = vault.op('vault', 'done', end, admin=True)['out']['tasks']
     assert following['param'] == {'text': PLANTED} and vault.op('vault', 'done', end, admin=True)['out']['tasks'] == [following]
-    failure = {**{name: following[name] for name in ('id', 'starttime', 'retry')}, 'report': PLANTED, 'delay': 0, 'take': {'qn': 16, 'wait': 1}}
+    failure = {**{name: following[name] for name in ('id', 'starttime', 'retry')}, 'report': PLANTED, 'delay': 0, 'take': {'qn': 16, 'wait': 60}}
     (again,) = vault.op('vault', 'fail', failure, admin=True)['out']['tasks']
     assert again['param'] == {'text': PLANTED} and vault.op('vault', 'fail', failure, admin=True)['out']['tasks'] == [again]
     assert vault.psql('vault', 'select report from task_history where exc is not null') == [(None,)]
