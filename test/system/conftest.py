@@ -18,10 +18,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import order  # noqa: E402
 from cluster import CLUSTER_ROOM, ROOM, make_cluster_room  # noqa: E402
-from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, name_of, process_state, remove_folder  # noqa: E402
+from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, name_of, process_state, remove_folder, strain  # noqa: E402
 
 LOG_LINES = 40
-USUAL_LOAD = 4  # so many processes for each processor want to run at once in scripts/check, on a machine with nothing else to do
 
 
 def interrupt(*_):
@@ -63,11 +62,6 @@ def pytest_collection_modifyitems(items):
             if order.name_of(item.path) in files and f'#define HAVE_{feature} 1' not in features:
                 item.add_marker(pytest.mark.skip(reason=f'this build is without HAVE_{feature}, see configure --help'))
     items.sort(key=lambda item: order.place_of(item.path)[0])
-
-
-def strain():
-    """How many times as long as usual things may take now."""
-    return max(1, os.getloadavg()[0] / USUAL_LOAD / os.cpu_count())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -45,6 +45,7 @@ def give(path):
 # Long, since the machine may be busy: what never comes true fails, all else goes on at once.  In scripts/check the limit of a test, which knows
 # how busy the machine is, ends it before.
 PATIENCE_S = 240
+USUAL_LOAD = 4  # so many processes for each processor want to run at once in scripts/check, on a machine with nothing else to do
 
 # The shares of long requests as they are by themselves.  A Stack has none: the machine may be slow, and a short request a long one there.
 DEFAULT_SHARES = {'limit_client_long': 0, 'limit_namespace_long': 0}
@@ -146,6 +147,11 @@ def wait_until(look, seconds=PATIENCE_S, what='it'):
         waited = time.monotonic() - begun
         assert waited < seconds, f'{what} did not come true in {seconds} s'
         time.sleep(min(0.1, 0.02 + waited / 20))
+
+
+def strain():
+    """How many times as long as usual things may take now."""
+    return max(1, os.getloadavg()[0] / USUAL_LOAD / os.cpu_count())
 
 
 def process_state(pid):
