@@ -9,7 +9,7 @@ import ssl
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
-from stack import free_port
+from stack import PATIENCE_S, free_port
 
 
 class Mail:
@@ -31,7 +31,7 @@ class Office:
     def __init__(self, **more):
         self.mails, self.logins, self.tried = [], [], 0
         self.answer, self.receiver, self.hang, self.close, self.meanwhile = '250 OK', None, False, False, None
-        self.controller = Controller(self, hostname='127.0.0.1', port=free_port(), **{**more, **({'authenticator': self.log_in} if more else {})})
+        self.controller = Controller(self, hostname='127.0.0.1', port=free_port(), ready_timeout=PATIENCE_S, **{**more, **({'authenticator': self.log_in} if more else {})})
         self.controller.start()
         self.url = f'smtp://127.0.0.1:{self.controller.port}'
 
