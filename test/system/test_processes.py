@@ -359,7 +359,7 @@ def test_a_request_that_takes_too_long_is_ended(make):
             for _ in range(240):  # a byte now and then, so that no single read takes long
                 connection.socket.sendall(record(STDIN, b'x'))
                 time.sleep(0.5)
-    assert server.logged(rf'killed worker whose request took too long pid={victim} ')
+    assert server.logged(rf'killed worker whose request took too long pid={victim} '), server.log()
     with server.connect() as connection:
         assert connection.ask().status == 200
 
