@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import archives
+from halting import halted
 from stack import Problem, run_program, wait_until
 
 SPARE = [f'empty{number}' for number in range(12)]
@@ -119,37 +120,32 @@ def sessions(stack, code):
                       " and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('stampd import', 0)")
 
 
-def begin_and_kill(stack, words, look):
-    """Runs stampctl until `look` is true, then kills it."""
-    with subprocess.Popen(stack.admin_words(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
-        wait_until(lambda: look() or program.poll() is not None, what='progress of the import')
-        program.kill()
+def begin_and_kill(stack, code, archive, number):
+    """Kills stampctl when it has stored so many members of the archive."""
+    with halted(stack, code, 'import_progress', f'new.members > {number}') as halt:
+        with subprocess.Popen(stack.admin_words('import', code, archive), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+            halt.wait()
+            program.kill()
+        assert stack.psql(code, 'select members from import_progress') == [(number,)]
+        halt.release()
+        wait_until(lambda: not sessions(stack, code), what='the end of the killed session')
 
 
 def test_a_killed_import_goes_on_where_it_was(stack, many, empty):
-    def members():
-        return (stack.psql(empty, 'select members from import_progress') or [(0,)])[0][0]
     for number in range(1, 4):
-        wait_until(lambda: not sessions(stack, empty), what='the end of the killed session')
-        begin_and_kill(stack, ('import', empty, many), lambda: members() >= number or members() < 0)  # pylint: disable=cell-var-from-loop
-        if members():
-            assert state(stack, empty) == 2, 'nobody sees half of it'
-            with pytest.raises(Problem, match='OOFF'):
-                stack.get(empty, ('Note', 'n1'))
-    wait_until(lambda: not sessions(stack, empty), what='the end of the killed session')
+        begin_and_kill(stack, empty, many, number)
+        assert state(stack, empty) == 2, 'nobody sees half of it'
+        with pytest.raises(Problem, match='OOFF'):
+            stack.get(empty, ('Note', 'n1'))
     done = stack.admin('import', empty, many)
     assert 'verified: 15000' in done.text and state(stack, empty) == 0
     assert archives.rows(stack, empty) == archives.rows(stack, 'many')
 
 
 def test_an_interrupted_import_can_be_abandoned(stack, many, odd, empty):
-    begin_and_kill(stack, ('import', empty, many), lambda: stack.psql(empty, 'select count(*) from import_progress where members > 0') == [(1,)])
-    if stack.psql(empty, 'select count(*) from import_progress') == [(1,)]:
-        wait_until(lambda: not sessions(stack, empty), what='the end of the killed session')
-        assert 'another archive' in stack.admin('import', empty, odd, status=1).error
-        assert 'is empty' in stack.admin('import', '--abandon', empty).text
-    else:
-        stack.psql(empty, 'truncate doc, item')
+    begin_and_kill(stack, empty, many, 1)
+    assert 'another archive' in stack.admin('import', empty, odd, status=1).error
+    assert 'is empty' in stack.admin('import', '--abandon', empty).text
     assert archives.rows(stack, empty) == (set(), set()) and state(stack, empty) == 0
     assert 'no import was interrupted' in stack.admin('import', '--abandon', empty, status=1).error
     assert 'verified' in stack.admin('import', empty, many).text

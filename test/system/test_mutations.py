@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
+from halting import halted
 from schema import Schemas, check_side
-from stack import Problem, wait_until
+from stack import Problem, process_state, wait_until
 
 pytestmark = pytest.mark.plain
 
@@ -75,25 +76,26 @@ def test_contents_are_of_the_newest_release(stack, schemas):
     before = {document['id']: document for document in stack.op('lab', 'list', {'c': 'Person'})['out']['docs']}
 
     schemas.set('lab', NEW)
-    apply = subprocess.Popen(schemas.command('apply', 'lab', '--batch', 1), stdout=subprocess.PIPE, text=True, bufsize=1)
-    try:
-        for line in apply.stdout:
-            if 'rewriting' in line:
-                break
+    with halted(stack, 'lab', 'schema_fill', "new.iclass = '~' and new.after >= 'p030'") as halt:
+        apply = subprocess.Popen(schemas.command('apply', 'lab', '--batch', 1), stdout=subprocess.PIPE, text=True, bufsize=1)
+        halt.wait()
         apply.send_signal(signal.SIGSTOP)
-        wait_until(lambda: read_all(stack, ids) == wanted, what='every content in its newest release')
-        for _ in range(12):
-            assert read_all(stack, ids) == wanted
-        assert 'building' in schemas.run('show', 'lab')
-        with pytest.raises(Problem) as refused:
-            stack.op('lab', 'find', {'c': 'Person', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'x'}]})
-        assert refused.value.code == 'OBUILDING'
-        wanted['p059'][('Adr', 'a')] = {'new': 1}
-        stack.put('lab', {'c': 'Person', 'id': 'p059', 'items': [{'c': 'Adr', 'k': 'a', 'j': {'new': 1}}]})
-    finally:
-        apply.send_signal(signal.SIGCONT)
-    rest = apply.stdout.read()
-    assert apply.wait() == 0, rest
+        wait_until(lambda: process_state(apply.pid)[0] == 'T', what='it to stand still')
+        try:
+            halt.release()
+            wait_until(lambda: read_all(stack, ids) == wanted, what='every content in its newest release')
+            for _ in range(12):
+                assert read_all(stack, ids) == wanted
+            assert 'building' in schemas.run('show', 'lab')
+            with pytest.raises(Problem) as refused:
+                stack.op('lab', 'find', {'c': 'Person', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'x'}]})
+            assert refused.value.code == 'OBUILDING'
+            wanted['p059'][('Adr', 'a')] = {'new': 1}
+            stack.put('lab', {'c': 'Person', 'id': 'p059', 'items': [{'c': 'Adr', 'k': 'a', 'j': {'new': 1}}]})
+        finally:
+            apply.send_signal(signal.SIGCONT)
+        rest = apply.stdout.read()
+        assert apply.wait() == 0, rest
 
     assert read_all(stack, ids) == wanted
     stored = {}
