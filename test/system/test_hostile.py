@@ -31,6 +31,7 @@ class Siege:
     def __init__(self, stack):
         self.stack, self.entry = stack, Entry(stack)
         hasten(stack)
+        self.entry.patience_s = TIMEOUT_S
         for ns in ('lab', 'z'):
             document = {'c': 'Where', 'id': 'am-i', 'items': [{'c': 'In', 'j': f'in {ns}'}]}
             stack.put(ns, document, admin=True)
@@ -49,19 +50,19 @@ class Siege:
         return [*(thread for _, thread in self.slow), self.reader]
 
     def run_slow(self, case):
-        self.slow_answers[case.name] = case.send(self.entry)
+        """Comes again until others have been served beside all of them."""
+        answers = self.slow_answers[case.name] = []
+        while not self.is_over and (not answers or self.beside < OTHERS_ARE_SERVED):
+            answers.append(case.send(self.entry))
 
     def read_on(self):
         while not self.is_over:
-            slow = self.hanging()
+            slow = set(self.entry.hanging)
             answer = self.entry.ask(request(target='/lab/op/get', body=wire.READ))
-            self.beside += slow == self.hanging() == len(self.slow)  # began and ended beside them
+            self.beside += len(slow & self.entry.hanging) == len(self.slow)  # began and ended beside them
             if b'in lab' not in answer.body:
                 self.failures.append(answer)
             time.sleep(0.05)
-
-    def hanging(self):
-        return sum(thread.is_alive() for _, thread in self.slow)
 
     def end(self):
         self.is_over = True
@@ -142,7 +143,9 @@ def test_there_are_enough_cases():
 def test_slow_clients_are_sent_away(siege):
     for case, thread in siege.slow:
         thread.join()
-        judge(case, siege.slow_answers[case.name])
+        assert siege.slow_answers[case.name]
+        for answer in siege.slow_answers[case.name]:
+            judge(case, answer)
 
 
 def test_nobody_else_was_refused_or_slowed(siege):

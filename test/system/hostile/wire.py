@@ -150,13 +150,14 @@ def leavers():
 
 
 def slow(what, first, piece, status, code=None, every_s=0.1, lasting_s=TIMEOUT_S + 3):
-    """Sends `first`, then pieces, until an answer comes or the time is over."""
+    """Sends `first`, then pieces, until an answer comes or the time is over; meanwhile it is one of those that hang on the entry."""
     def run(entry):
         client = entry.connect()
         client.sendall(first)
         client.settimeout(every_s)
         end = time.monotonic() + lasting_s
         answer = b''
+        entry.hanging.add(client)
         while time.monotonic() < end:
             try:
                 if piece:
@@ -169,6 +170,7 @@ def slow(what, first, piece, status, code=None, every_s=0.1, lasting_s=TIMEOUT_S
                 continue
             except OSError:
                 break
+        entry.hanging.discard(client)
         client.close()
         return entry.parse(answer)
     return Case(f'slow: {what}', run, status, code)
