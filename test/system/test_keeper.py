@@ -74,6 +74,10 @@ def logged(stack):
     return sums
 
 
+def rounds(stack):
+    return stack.metrics()['stampd_purge_rounds_total']
+
+
 # keep_kind deletes each kind in batches.
 def test_what_is_too_old_goes_and_nothing_else(lab):
     for ns, count in (('lab', 450), ('demo', 3)):
@@ -81,10 +85,13 @@ def test_what_is_too_old_goes_and_nothing_else(lab):
     for ns in ('lab', 'demo'):
         wait_until(lambda ns=ns: left_over(lab, ns) == WANTED, what=f'all that is too old in {ns}: {left_over(lab, ns)}')
     assert lab.psql('lab', "select floor >= 1 from namespace") == [(True,)]
-    purged = {name.split('"')[1]: count for name, count in lab.metrics().items() if name.startswith('stampd_purged_total{')}
-    assert purged['zombies'] >= 451 + 4 and purged['ended'] >= 453 and set(purged) >= {'departures', 'subscriptions', 'attempts'}
+
+    def purged():
+        return {name.split('"')[1]: count for name, count in lab.metrics().items() if name.startswith('stampd_purged_total{')}
+    wait_until(lambda: purged()['zombies'] >= 451 + 4 and purged()['ended'] >= 453, what='the count of what has been deleted')
+    assert set(purged()) >= {'departures', 'subscriptions', 'attempts'}
     # A round is counted, and what it has deleted is logged, at its end.
-    wait_until(lambda: lab.metrics()['stampd_purge_rounds_total'] > 0, what='the end of a round')
+    wait_until(lambda: rounds(lab) > 0, what='the end of a round')
     wanted = {'ended': 450, 'zombies': 451, 'answers': 450, 'values': 450}
     wait_until(lambda: {name: logged(lab).get(name, 0) for name in wanted} == wanted, what=f'the log: {logged(lab)}')
 
@@ -92,6 +99,8 @@ def test_what_is_too_old_goes_and_nothing_else(lab):
 def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
     lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb || '{"state":2}')::text) from item
                      where class = 'Namespace' and id = 'demo' and iclass = 'Conf'""")
+    since = rounds(lab)
+    wait_until(lambda: rounds(lab) >= since + 2, what='a round that has begun since')  # one under way may have listed it as open
     lab.psql('demo', "insert into subscription (session, version, until) values ('session-of-the-closed', 1, 1)")
     lab.psql('lab', "insert into subscription (session, version, until) values ('session-of-the-open-1', 1, 1)")
     wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-of-the-open-1'"), what='a round')
@@ -105,18 +114,15 @@ def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
 
 def test_volumes_are_those_of_what_is_in_use_and_on(lab):
     """What nothing has used yet stays out of the table of namespaces, to whose databases the relay connects; what is off has no volumes."""
-    def rounds():
-        return lab.metrics()['stampd_purge_rounds_total']
-
     def volume():
         return lab.metrics().get('stampd_stored_bytes{ns="idle"}')
 
     def set_state(state):
         lab.psql('z', f"""select put_item('Namespace', 'idle', 'Conf', '', (content::jsonb || '{{"state":{state}}}')::text) from item
                           where class = 'Namespace' and id = 'idle' and iclass = 'Conf'""")
-    known, since = lab.metrics()['stampd_namespaces'], rounds()
+    known, since = lab.metrics()['stampd_namespaces'], rounds(lab)
     lab.psql('idle', "insert into subscription (session, version, until) values ('session-that-idles', 1, 1)")
-    wait_until(lambda: not lab.psql('idle', 'select 1 from subscription') and rounds() >= since + 2, what='rounds')
+    wait_until(lambda: not lab.psql('idle', 'select 1 from subscription') and rounds(lab) >= since + 2, what='rounds')
     assert lab.metrics()['stampd_namespaces'] == known and volume() is None
     lab.op('idle', 'volumes', admin=True)
     wait_until(lambda: volume() == 0, what='its volume')
