@@ -336,11 +336,15 @@ def latencies(stack):
 
 
 def test_how_long_requests_take_is_counted(stack):
+    def is_counted():
+        return latencies(stack)[2] - before >= 80
+    stack.restart_stampd()  # what is counted after its answer is counted
     _, sum_before, before = latencies(stack)
     for number in range(40):
         stack.op('lab', 'put' if number % 2 else 'get', {'docs': [{'c': 'Timed', 'id': 'x'}]})
         stack.request('GET', '/lab/doc/Timed/none')  # a fault takes its time too
         stack.ping('lab')
+    wait_until(is_counted, what='the count of the last one')
     buckets, total, count = latencies(stack)
     assert count - before == 80, 'operations and resources; no pings, no probes'
     assert [le for le, _ in buckets] == sorted(le for le, _ in buckets) and buckets[-1] == (float('inf'), count)
@@ -353,6 +357,7 @@ def test_a_request_that_waits_is_in_a_high_bucket(stack):
         buckets, _, count = latencies(stack)
         return dict(buckets)[1.0], count
     stack.put('lab', {'c': 'Timed', 'id': 'slow', 'items': []})
+    stack.restart_stampd()  # what is counted after its answer is counted
     before = quicker_than_a_second()
     with psycopg2.connect(stack.conninfo('lab')) as holder, holder.cursor() as cursor:
         cursor.execute("select from stampd.doc where class = 'Timed' and id = 'slow' for update")
@@ -362,6 +367,7 @@ def test_a_request_that_waits_is_in_a_high_bucket(stack):
         time.sleep(1.3)
         holder.rollback()
         waiting.join()
+    wait_until(lambda: quicker_than_a_second()[1] > before[1], what='the count, which follows the answer')
     after = quicker_than_a_second()
     assert after[1] - before[1] == 1 and after[0] == before[0], (before, after)
 
