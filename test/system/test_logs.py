@@ -50,18 +50,28 @@ class Logs:
 
 @pytest.fixture(scope='module')
 def logs(stack):
-    """nginx with an access log, and with little patience."""
+    """nginx with an access log."""
+    alter_nginx(stack, (r'(\n    log_format stampd .*\n)', rf'\1    access_log {stack.path}/log/access.log stampd;\n'))
+    return Logs(stack)
+
+
+@pytest.fixture(scope='module')
+def impatient(logs):
+    """And with little patience."""
+    alter_nginx(logs.stack, (r'client_body_timeout 30s', 'client_body_timeout 1s'), (r'fastcgi_read_timeout \d+s', 'fastcgi_read_timeout 1s'),
+                (r'proxy_read_timeout \d+s', 'proxy_read_timeout 1s'))
+    return logs
+
+
+def alter_nginx(stack, *changes):
     path = stack.path / 'etc/nginx.conf'
     text = path.read_text()
-    for pattern, replacement in ((r'(\n    log_format stampd .*\n)', rf'\1    access_log {stack.path}/log/access.log stampd;\n'),
-                                 (r'client_body_timeout 30s', 'client_body_timeout 1s'), (r'fastcgi_read_timeout \d+s', 'fastcgi_read_timeout 1s'),
-                                 (r'proxy_read_timeout \d+s', 'proxy_read_timeout 1s')):
+    for pattern, replacement in changes:
         text, count = re.subn(pattern, replacement, text)
         assert count, pattern
     path.write_text(text)
     stack.step('nginx', 'stop')
     stack.step('nginx', 'start')
-    return Logs(stack)
 
 
 def send(logs, method, path, *lines, **more):
@@ -103,7 +113,8 @@ def test_a_body_that_is_too_large_is_still_reported(logs):
 
 
 @pytest.mark.timeout(180)  # nginx waits a minute for a body
-def test_408_a_body_that_does_not_come(logs):
+def test_408_a_body_that_does_not_come(impatient):
+    logs = impatient
     before = len(logs.statuses())
     with contextlib.ExitStack() as all_:
         for method, path in ROADS:
@@ -127,8 +138,9 @@ def stopped(stack):
             os.kill(pid, signal.SIGCONT)
 
 
-def test_499_and_504_when_workers_do_not_answer(logs):
+def test_499_and_504_when_workers_do_not_answer(impatient):
     """Those that wait in vain, and those that do not wait."""
+    logs = impatient
     before = len(logs.statuses())
     with stopped(logs.stack):
         for method, path in [road for road in ROADS if road[0] in ('GET', 'PUT')]:
