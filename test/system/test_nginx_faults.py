@@ -161,6 +161,8 @@ def counts(stack):
 
 def test_what_nginx_refuses_is_counted(stack, entry):
     """Each status, and nothing that a worker has answered; a new relay goes on."""
+    stack.step('nginx', 'stop')  # its processes note what they have refused after they have answered: now all have
+    stack.step('nginx', 'start')
     former = counts(stack)['400']
     assert REFUSALS[400][1](entry).status == 400
     wait_until(lambda: counts(stack)['400'] > former)  # with it, all that was refused before
