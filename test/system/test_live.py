@@ -519,6 +519,7 @@ def test_a_connection_that_reads_nothing_is_closed(lab):
 def test_no_more_connections_than_may_be(lab):
     listeners = []
     problem = None
+    wait_until(lambda: lab.metrics()['stampd_live_listeners'] == 0, what='the end of all former connections')
     try:
         for _ in range(CONNECTIONS + 2):
             listeners.append(Listener(lab, 'A'))

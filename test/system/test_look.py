@@ -29,7 +29,7 @@ def test_it_shows_what_waits_what_is_slow_and_what_fills_the_disk(stack):
                       " values ('done', 'Report', '', 0, 0, 0, 261128120000000, 261128120000000, 261128120130500)")
     stack.psql('lab', "select task_pause(opname => 'Report', reason => 'the printer is away')")
     holder, waiter = (psycopg2.connect(stack.conninfo('lab')) for _ in range(2))
-    holder.cursor().execute('lock stampd.task_paused in access exclusive mode nowait')
+    holder.cursor().execute('lock stampd.task_paused in access exclusive mode')
     holder.rollback()
     holder.cursor().execute("select from stampd.namespace for update")
     thread = threading.Thread(target=lambda: waiter.cursor().execute("select from stampd.namespace for update"))

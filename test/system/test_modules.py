@@ -333,6 +333,7 @@ def test_a_loop_in_afterwork_loses_the_answer_and_not_the_commit(stack):
 
 
 def test_who_asks_for_documents_is_told_that_time_is_over(stack):
+    wait_for_workers(stack)
     pids = set(stack.worker_pids())
     refused('XTIME', out, stack, 'Dawdle')
     assert set(stack.worker_pids()) == pids
