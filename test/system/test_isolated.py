@@ -3,6 +3,7 @@ prove, serves from memory what may be so old, and no worker hangs."""
 import contextlib
 import os
 import signal
+import statistics
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from provider import Provider
-from stack import Stack, wait_until
+from stack import PATIENCE_S, Stack, children, process_state, wait_until
 from test_accounts import Made, bearer, configure, cookie, forged, random_text
 from test_external_tokens import fetch_keys, id_of
 
@@ -25,29 +26,33 @@ RULES = {'Plan': {'team': {'class': 'Team', 'id': 'Info.team', 'members': 'Membe
          'Order': {'owner': 'Info.owner', 'read': ['owner']}}
 
 
-def processes_of_postgres(stack):
-    """The server first, then its children."""
-    folder = Path(stack.data or stack.path)
-    pid = int(next(folder.rglob('postmaster.pid')).read_text().split()[0])
-    children = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
-    return [pid, *map(int, children)]
+def server_of_postgres(stack):
+    return int(next(Path(stack.data or stack.path).rglob('postmaster.pid')).read_text().split()[0])
+
+
+def halt_postgres(stack):
+    """The server first, which may be about to begin another process; then all of these."""
+    server = server_of_postgres(stack)
+    os.kill(server, signal.SIGSTOP)
+    wait_until(lambda: process_state(server)[0] == 'T', what='the server to stand still')
+    for pid in children(server):
+        os.kill(pid, signal.SIGSTOP)
 
 
 @contextlib.contextmanager
 def isolated(stack):
     """Connections are accepted, and nothing is answered, on old ones neither."""
-    stopped = processes_of_postgres(stack)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
     try:
+        halt_postgres(stack)
         yield
     finally:
-        for pid in reversed(stopped):
+        server = server_of_postgres(stack)
+        for pid in (*children(server), server):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
 
-def ask(stack, operation='get', timeout=120, **param):
+def ask(stack, operation='get', timeout=PATIENCE_S, **param):
     begun = time.monotonic()
     answer = stack.http.post(f'{stack.url}/lab/op/{operation}', json={'param': param}, timeout=timeout)
     return answer, time.monotonic() - begun
@@ -93,8 +98,13 @@ def is_refused_or(status, answer):
     return answer.status_code == status or is_refused(answer)
 
 
+def are_quick(took):
+    """None of these requests has tried to reach PostgreSQL, which lasts CONNECT_S; a machine that is busy may stand still in some of them."""
+    assert max(took) < CONNECT_S and statistics.median(took) < CONNECT_S / 10, took
+
+
 def until_silent(stack):
-    wait_until(lambda: 'postgresql is silent' in stack.log(), what='the silence')
+    wait_until(lambda: halt_postgres(stack) or 'postgresql is silent' in stack.log(), what='the silence')
 
 
 @pytest.mark.parametrize('hosts', ['many', 'one'])
@@ -110,11 +120,12 @@ def test_nothing_hangs_and_what_needs_the_database_is_refused_at_once(hosts):
         for answer, took in first:  # 429: the share of what is long is taken by another of them
             assert answer.status_code in (429, 503) and took < STATEMENT_S, 'before the time of a statement is over'
         assert any(answer.status_code == 503 for answer, _ in first)
-        begun = time.monotonic()
+        took = []
         for _ in range(4 * WORKERS):
-            answer, _ = ask(stack, 'list', c='Note')
+            answer, lasted = ask(stack, 'list', c='Note')
             assert is_refused(answer) and answer.headers['Retry-After']
-        assert time.monotonic() - begun < CONNECT_S, 'not one of them has tried'
+            took.append(lasted)
+        are_quick(took)
         answer, _ = get(stack)
         assert answer.status_code == (200 if hosts == 'one' else 503), 'memory can prove it, or not'
 
@@ -122,12 +133,14 @@ def test_nothing_hangs_and_what_needs_the_database_is_refused_at_once(hosts):
 def test_what_may_be_old_is_served_within_its_age():
     with cut_off('many', configuration_age_s=AGE_S) as stack:
         until_silent(stack)
-        begun = time.monotonic()
+        took = []
         for _ in range(4 * WORKERS):
-            answer, _ = get(stack, age=AGE_S)
+            answer, lasted = get(stack, age=AGE_S)
             assert answer.status_code == 200 and answer.json()['out']['docs'][0]['items'][0]['j'] == 'kept'
-            assert is_refused(get(stack)[0])
-        assert time.monotonic() - begun < CONNECT_S
+            refusal, lasted_too = get(stack)
+            assert is_refused(refusal)
+            took += [lasted, lasted_too]
+        are_quick(took)
         both = [{'c': NAME[0], 'id': NAME[1], 'age': AGE_S}, {'c': NAME[0], 'id': NAME[1]}]
         assert is_refused(ask(stack, docs=both)[0]), 'one of them must be the newest'
         assert is_refused(ask(stack, docs=[{'c': 'Note', 'id': 'never read', 'age': AGE_S}])[0])
@@ -146,7 +159,7 @@ class Callers:
     """A namespace with rules: an order of each caller, and a plan of the team that they are in; each way of each has been used."""
 
     def __init__(self, provider):
-        self.provider = provider
+        self.provider, self.took = provider, []
 
     def __call__(self, stack):
         issuer = {'issuer': self.provider.url, 'audiences': ['app', 'api']}
@@ -175,11 +188,17 @@ class Callers:
 
     def ask(self, name, age=None, headers=None, ns='team', **body):
         doc = {'c': name[0], 'id': name[1], **({'age': age} if age else {})}
-        return self.stack.http.post(f'{self.stack.url}/{ns}/op/get', json={'param': {'docs': [doc]}, **body}, headers=headers or {}, timeout=60)
+        return self.timed('POST', f'{ns}/op/get', headers, json={'param': {'docs': [doc]}, **body})
 
     def visit(self, name, age=None, headers=None):
         query = f'?age={age}' if age else ''
-        return self.stack.http.get(f'{self.stack.url}/team/doc/{name[0]}/{name[1]}{query}', headers=headers or {}, timeout=60)
+        return self.timed('GET', f'team/doc/{name[0]}/{name[1]}{query}', headers)
+
+    def timed(self, method, path, headers, **more):
+        begun = time.monotonic()
+        answer = self.stack.http.request(method, f'{self.stack.url}/{path}', headers=headers or {}, timeout=PATIENCE_S, **more)
+        self.took.append(time.monotonic() - begun)
+        return answer
 
     @staticmethod
     def shows(answer):
@@ -191,7 +210,7 @@ def test_callers_with_accounts_get_what_may_be_old():
     callers = Callers(Provider())
     with cut_off('many', callers, configuration_age_s=AGE_S, **callers.provider.settings) as stack:
         until_silent(stack)
-        begun = time.monotonic()
+        callers.took.clear()
         for account, way in callers.ways:
             order = (ORDER[0], ORDER[1] + account)
             for _ in range(2 * WORKERS):
@@ -201,7 +220,7 @@ def test_callers_with_accounts_get_what_may_be_old():
                 for name in (PLAN, order):
                     assert callers.visit(name, AGE_S, **way).status_code == 200
                 assert is_refused(callers.visit(PLAN, **way))
-        assert time.monotonic() - begun < CONNECT_S, 'none of them waits for PostgreSQL'
+        are_quick(callers.took)
         other = bearer(callers.other.token)
         assert callers.shows(callers.ask(PLAN, AGE_S, other)) is False and callers.visit(PLAN, AGE_S, other).status_code == 404
         assert callers.ask(PLAN, AGE_S, bearer(forged(callers.session.token))).status_code == 401
@@ -225,10 +244,10 @@ def test_a_resource_is_served_within_its_age():
         until_silent(stack)
         address = f'{stack.url}/lab/doc/{NAME[0]}/{NAME[1]}'
         for _ in range(2 * WORKERS):
-            answer = stack.http.get(f'{address}?age={AGE_S}', timeout=60)
+            answer = stack.http.get(f'{address}?age={AGE_S}', timeout=PATIENCE_S)
             assert answer.status_code == 200 and answer.json()['items'][0]['j'] == 'kept'
-            assert stack.http.get(f'{address}?age={AGE_S}', headers={'If-None-Match': answer.headers['ETag']}, timeout=60).status_code == 304
-            assert is_refused(stack.http.get(address, timeout=60))
+            assert stack.http.get(f'{address}?age={AGE_S}', headers={'If-None-Match': answer.headers['ETag']}, timeout=PATIENCE_S).status_code == 304
+            assert is_refused(stack.http.get(address, timeout=PATIENCE_S))
 
 
 def test_everything_else_says_why():
@@ -238,11 +257,11 @@ def test_everything_else_says_why():
         aged = {'docs': [{'c': NAME[0], 'id': NAME[1], 'age': AGE_S}]}
         for operation, body in {'sync': {'syncs': [{'c': NAME[0], 'id': NAME[1], 'v': 0}]}, 'get': {'param': aged, 'syncs': [{'c': NAME[0], 'id': NAME[1], 'v': 0}]},
                                 'list': {'param': {'c': 'Note'}}, 'put': {'param': aged}}.items():
-            answer = stack.http.post(f'{stack.url}/lab/op/{operation}', json=body, timeout=60)
+            answer = stack.http.post(f'{stack.url}/lab/op/{operation}', json=body, timeout=PATIENCE_S)
             assert is_refused(answer) and answer.headers['Retry-After'], operation
-        assert is_refused(stack.http.get(f'{stack.url}/lab/doc/{NAME[0]}/{NAME[1]}/file/none?age={AGE_S}', timeout=60))
+        assert is_refused(stack.http.get(f'{stack.url}/lab/doc/{NAME[0]}/{NAME[1]}/file/none?age={AGE_S}', timeout=PATIENCE_S))
         for _ in range(2 * WORKERS):
-            with stack.http.get(f'{stack.url}/lab/live', params={'def': '/'.join(NAME)}, stream=True, timeout=60) as answer:
+            with stack.http.get(f'{stack.url}/lab/live', params={'def': '/'.join(NAME)}, stream=True, timeout=PATIENCE_S) as answer:
                 assert answer.status_code == 503 and b'"XAWAY"' in next(answer.iter_lines())
 
 
@@ -271,8 +290,9 @@ def relay_backends(stack):
 
 
 def test_one_database_that_hangs_is_no_silence_of_the_server():
-    """The session of the relay with each database in turn stands still; what is asked of the others is answered all the time."""
-    with Stack('isolated', workers=WORKERS, settings={'connect_timeout_s': 2}, namespaces={'z': 'closed', 'lab': 'open', 'team': 'open'}) as stack:
+    """The session of the relay with each database in turn stands still; what is asked of the others is answered all the time, in a quarter
+    of connect_timeout_s."""
+    with Stack('isolated', workers=WORKERS, settings={'connect_timeout_s': 6}, namespaces={'z': 'closed', 'lab': 'open', 'team': 'open'}) as stack:
         everyone = {'stampd_z', 'stampd_lab', 'stampd_team'}
         for ns in ('lab', 'team'):
             stack.put(ns, {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'kept'}]})
