@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from stack import BUILD, ROOM, free_port, wait_until
+from stack import BUILD, PATIENCE_S, ROOM, free_port, wait_until
 
 STACK = {'workers': 2, 'settings': {'records_mb': 4, 'limit_namespace_records_mb': 1, 'limit_content_bytes': 100000}}
 
@@ -52,7 +52,7 @@ class Client:
             self.socket = path.connect(**more)
         else:
             self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.settimeout(30)
+            self.socket.settimeout(PATIENCE_S)
             self.socket.connect(str(path))
         self.data = b''
         if key:
@@ -118,7 +118,7 @@ class Journal:
 
     def connect(self, shakes=True, port=None, **more):
         """A socket to the TCP port; without `shakes` no byte of a handshake has been sent."""
-        plain = socket.create_connection(('127.0.0.1', port or self.port), 30)
+        plain = socket.create_connection(('127.0.0.1', port or self.port), PATIENCE_S)
         if not shakes:
             return plain
         context = ssl.create_default_context(cafile=str(self.certificate))
@@ -136,7 +136,7 @@ class Journal:
     def start(self):
         with open(self.log, 'a') as log:
             process = subprocess.Popen([BUILD / 'src/stamp-journal', '-c', self.config, '-k', self.keys], stderr=log)
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and process.poll() is None:
             try:
                 Client(self.socket, key=None).socket.close()
@@ -148,7 +148,7 @@ class Journal:
     def begin_second(self, config=None):
         """Another daemon on the same memory, and a client of it."""
         process = subprocess.Popen([BUILD / 'src/stamp-journal', '-c', config or self.stack.config, '-k', self.keys, '-s', self.second], stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             try:
                 return process, Client(self.second)
@@ -166,7 +166,7 @@ def beside(stack):
     first.socket.close()
     yield journal
     journal.process.terminate()
-    assert journal.process.wait(30) == 0, journal.log.read_text()
+    assert journal.process.wait(PATIENCE_S) == 0, journal.log.read_text()
     shutil.rmtree(journal.path, ignore_errors=True)
 
 

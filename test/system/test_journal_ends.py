@@ -8,7 +8,7 @@ import pytest
 
 from journal_world import ALL, Client, DONE_, FAIL, NEXT, PING, STACK as RECORDS, SOME, beside, journal, message, set_conf, text  # noqa: F401 fixtures
 from manager import Manager
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
 STACK = {'workers': 4, 'settings': {**RECORDS['settings'], 'task_wait_s': 60, 'task_waiters': 3}}
 WAIT = {'qn': 16, 'wait': 60}
@@ -92,7 +92,7 @@ def begin_waiting(stack, client, function, more, **other):
             if not has_answer(client):
                 return param
         finally:
-            client.socket.settimeout(30)
+            client.socket.settimeout(PATIENCE_S)
         client.answer()
         return None
     return wait_until(tries, what='a wait that has not given way')
@@ -189,7 +189,7 @@ def test_a_daemon_that_stops_gives_up_its_waits(stack, journal, how):
     if how == signal.SIGHUP:
         assert Client(journal.second).error(PING) == ''
         process.terminate()
-    assert process.wait(30) == (-how if how == signal.SIGKILL else 0)
+    assert process.wait(PATIENCE_S) == (-how if how == signal.SIGKILL else 0)
     wait_until(lambda: waiting(stack) == 0, what='the end of the wait')
     taskid = create(stack)
     assert ask(other, DONE_, **param) == {'result': 'done', 'tasks': [], 'pause': 0} and claimed(stack) == set()

@@ -12,7 +12,7 @@ import pytest
 
 from journal_world import (ALL, BUFFER, Client, DATA, DONE_, FAIL, GET, KEEP, NEXT, OVERWRITE, PERSIST, PING, QUIT, SET, SOME, STACK, back_on,
                            client, journal, message, set_conf, text)
-from stack import BUILD, free_port, stampctl, wait_until
+from stack import BUILD, PATIENCE_S, free_port, stampctl, wait_until
 
 
 # --- TCP ---
@@ -98,14 +98,14 @@ def _adds_client(journal, known):
 def test_an_idle_connection_ends_and_a_busy_one_does_not(journal):
     """`stampctl journal listen` keeps its own, which is older, busy."""
     config, port = journal.path / 'impatient.conf', free_port()
-    config.write_text(journal.config.read_text().replace(f'journal_listen = 127.0.0.1:{journal.port}', f'journal_listen = 127.0.0.1:{port}') + 'journal_idle_s = 3\n')
+    config.write_text(journal.config.read_text().replace(f'journal_listen = 127.0.0.1:{journal.port}', f'journal_listen = 127.0.0.1:{port}') + 'journal_idle_s = 5\n')
     process, local = journal.begin_second(config)
     follower = subprocess.Popen([BUILD / 'src/stampctl', 'journal', 'listen', 'idle', '--count', '2', '--json', '--timeout', '1', '--connect', f'localhost:{port}',
                                  '--ca', journal.certificate, '--ns', 'lab', '--key-file', _key_of(journal, ALL)], stdout=subprocess.PIPE, text=True)
     assert follower.stdout.readline() == 'null\n'
     idle, busy = Client(journal, port=port), Client(journal, port=port)
     idle.socket.settimeout(0)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while True:
         assert time.monotonic() < end
         assert busy.error(PING) == ''
@@ -115,9 +115,9 @@ def test_an_idle_connection_ends_and_a_busy_one_does_not(journal):
         except (BlockingIOError, ssl.SSLWantReadError):
             time.sleep(0.02)
     assert busy.error(PING) == '' and local.error(SET, 'idle', text('new'), OVERWRITE) == ''
-    assert json.loads(follower.stdout.readline())['value'] == 'new' and follower.wait(30) == 0
+    assert json.loads(follower.stdout.readline())['value'] == 'new' and follower.wait(PATIENCE_S) == 0
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.plain
@@ -129,14 +129,14 @@ def test_wrong_settings_of_tcp(journal, lines, problem):
     config = journal.path / 'wrong.conf'
     name = lines.partition(' =')[0]
     config.write_text(''.join(line for line in journal.config.read_text().splitlines(True) if not line.startswith(name + ' ')) + lines + '\n')
-    done = subprocess.run([BUILD / 'src/stamp-journal', '-c', config, '-k', journal.keys, '-s', journal.second], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([BUILD / 'src/stamp-journal', '-c', config, '-k', journal.keys, '-s', journal.second], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 1 and problem in done.stderr
 
 
 @pytest.mark.plain
 def test_a_limit_of_open_files_that_is_too_low(journal):
     done = subprocess.run(['prlimit', '--nofile=1100', BUILD / 'src/stamp-journal', '-c', journal.stack.config, '-k', journal.keys, '-s', journal.second],
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 1 and 'open files' in done.stderr
 
 
@@ -217,10 +217,10 @@ def test_a_server_that_does_not_answer(journal):
         waiting[0].socket.setblocking(False)
         with pytest.raises(BlockingIOError):
             waiting[0].socket.recv(1)
-        waiting[0].socket.settimeout(30)
+        waiting[0].socket.settimeout(PATIENCE_S)
     assert waiting[0].answer()['error'] == 'SERVER' and waiting[0].answer()['error'] == ''
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 # --- stampctl ---
@@ -257,7 +257,7 @@ def test_stampctl_journal(journal):
     follower = subprocess.Popen([BUILD / 'src/stampctl', 'journal', 'listen', 'ctl/small', '--count', '2', '--json', *map(str, remote)], stdout=subprocess.PIPE, text=True)
     assert json.loads(follower.stdout.readline())['value'] == 'xxx'
     lines('set', 'ctl/small', 'new', '--overwrite')
-    assert json.loads(follower.stdout.readline())['value'] == 'new' and follower.wait(30) == 0
+    assert json.loads(follower.stdout.readline())['value'] == 'new' and follower.wait(PATIENCE_S) == 0
     lines('delete', 'ctl/small')
     assert refusal('get', 'ctl/small', '--work', '5') == 'journal get: "NOT_FOUND"'
     assert refusal('set', 'ctl/n', 'x', '--type', 'integer', status=2) == 'journal set: "x" is no value of type integer'
