@@ -144,7 +144,7 @@ def test_a_loss_keeps_its_place_in_its_domain(stack, manager):
 
 
 def test_an_interrupted_task_keeps_its_place_in_its_domain(stack, manager):
-    first = ask(stack, 'Slow', {'cycles': 4, 'pause_ms': 700}, domain='one')
+    first = ask(stack, 'Slow', {'cycles': 12, 'pause_ms': 400}, domain='one')  # it has 4 seconds
     other = ask(stack, 'Count', domain='one')
     start = stack.psql('lab', 'select startat from taskqueue where taskid = %s', (first,))[0][0]
     assert manager.run(first)['result'] == 'more'

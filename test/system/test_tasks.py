@@ -336,25 +336,28 @@ def test_the_progress_of_a_task_is_shown_while_it_runs(stack, manager, signs):
     assert outcomes[0]['result'] == 'done'
 
 
-def test_a_task_stops_between_two_cycles_when_its_namespace_is_stopped(stack, manager):
+def test_a_task_stops_between_two_cycles_when_its_namespace_is_stopped(stack, manager, signs):
     """It keeps what its cycles have done, is not counted as failed, and goes on when the namespace is on."""
     def set_state(state):
         conf = stack.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
         stack.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**conf, 'state': state}}]}, admin=True)
-    task, outcomes = ask(stack, 'Cycles', {'id': 'x', 'cycles': 40, 'pause_ms': 100}), []
+    gate, outcomes = signs / 'gate', []
+    task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 5, 'gate': str(gate), 'gated': 3})
     runner = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
     runner.start()
     try:
-        wait_until(lambda: counted(stack, 'x') >= 2, what='the first cycles')
+        wait_until(lambda: counted(stack, 'x') == 2, what='the first cycles')
         set_state(1)
+        gate.touch()
         runner.join()
-        done = counted(stack, 'x')
-        assert outcomes[0]['result'] == 'more' and 2 <= done < 40 and row(stack, task, 'retry, starttime') == (0, None)
+        assert counted(stack, 'x') == 3
+        assert outcomes[0]['result'] == 'more' and row(stack, task, 'retry, starttime') == (0, None)
     finally:
+        gate.touch()
         set_state(0)
     while manager.run(task)['result'] == 'more':
         pass
-    assert counted(stack, 'x') == 40
+    assert counted(stack, 'x') == 5
 
 
 @pytest.mark.parametrize('how', ['fail', 'die'])
@@ -369,19 +372,19 @@ def test_after_a_failure_it_goes_on_from_its_last_checkpoint(stack, manager, how
 
 
 def test_a_task_whose_time_is_up_between_two_cycles_is_no_failure(stack, manager):
-    """Slow has 2 seconds."""
-    task = ask(stack, 'Slow', {'id': 'x', 'cycles': 8, 'pause_ms': 600})
+    """Slow has 4 seconds; one cycle alone is far from that."""
+    task = ask(stack, 'Slow', {'id': 'x', 'cycles': 14, 'pause_ms': 400})
     results = []
     while not results or results[-1] == 'more':
         outcome = manager.run(task)
         results.append(outcome['result'])
     assert results[-1] == 'done' and len(results) > 1
-    assert counted(stack, 'x') == 8
+    assert counted(stack, 'x') == 14
     assert [(retry, exc) for retry, exc in history(stack, 'retry, exc')] == [(0, 'MORE')] * (len(results) - 1) + [(0, None)]
 
 
 def test_one_cycle_that_takes_too_long_is_a_failure(stack, manager):
-    task = ask(stack, 'Slow', {'id': 'x', 'cycles': 1, 'pause_ms': 2500})
+    task = ask(stack, 'Slow', {'id': 'x', 'cycles': 1, 'pause_ms': 4500})
     outcome = manager.run(task, status=500)
     assert (outcome['result'], outcome['code'], outcome['retry']) == ('failed', 'XTIME', 1)
     assert counted(stack, 'x') == 0
@@ -666,8 +669,8 @@ def test_what_is_no_longer_the_attempts_leaves_the_batch(stack, manager, signs):
 
 
 def test_the_limit_of_an_operation_holds_whether_its_tasks_share_a_commit_or_not(stack, manager):
-    """Brief has 2 seconds: alone, together, and each anew once it has left the others."""
-    slow = {'id': 'slow', 'pause_ms': 2500}
+    """Brief has 4 seconds: alone, together, and each anew once it has left the others."""
+    slow = {'id': 'slow', 'pause_ms': 4500}
     task = ask(stack, 'Brief', slow)
     outcome = manager.run(task, status=500)
     assert (outcome['result'], outcome['code'], outcome['retry']) == ('failed', 'XTIME', 1)
@@ -680,9 +683,9 @@ def test_the_limit_of_an_operation_holds_whether_its_tasks_share_a_commit_or_not
 def test_who_takes_all_the_time_of_a_shared_request_has_failed(stack, manager):
     """Else the same tasks would come together, and go back, for ever."""
     limit = stack.settings.get('limit_task_s', 1800)
-    stack.set(limit_task_s=2)
+    stack.set(limit_task_s=4)
     try:
-        tasks = bulk(stack, {}, {'pause_ms': 2500}, {})
+        tasks = bulk(stack, {}, {'pause_ms': 4500}, {})
         outcomes = manager.run_together(tasks)
         assert [(outcome['result'], outcome.get('code')) for outcome in outcomes] == [('more', None), ('failed', 'XTIME'), ('more', None)]
         assert rows(stack, 'retry') == [(0,), (1,), (0,)]

@@ -103,8 +103,8 @@ static enum stampd_outcome fail(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* Counts once in each of `cycles` commits, the last one when there is the file `gate`, with `bytes` of memory
- * for each; dies in the cycle `die` of the first attempt. */
+/* Counts once in each of `cycles` commits, the last one, or the one with the number `gated`, when there is the
+ * file `gate`, with `bytes` of memory for each; dies in the cycle `die` of the first attempt. */
 static enum stampd_outcome cycles(struct stampd_call *call)
 {
     const struct stampd_json *param = stampd_param(call);
@@ -127,7 +127,8 @@ static enum stampd_outcome cycles(struct stampd_call *call)
         stampd_set_progress(call, stampd_read_text_or(call, param, "progress", 0, MANY, NULL));
     }
     const char *gate = stampd_read_text_or(call, param, "gate", 1, WORD, NULL);
-    while (gate && done + 1 == wanted && access(gate, F_OK) != 0 && stampd_time_left_ms(call) > 0)
+    int64_t gated = stampd_read_integer_or(call, param, "gated", 1, MANY, wanted);
+    while (gate && done + 1 == gated && access(gate, F_OK) != 0 && stampd_time_left_ms(call) > 0)
         usleep(2000);
     return STAMPD_DONE;
 }
@@ -224,11 +225,11 @@ static enum stampd_outcome checkpoint_anyway(struct stampd_call *call)
 }
 
 static const struct stampd_task_class for_clients = {.clients_may_schedule = true};
-static const struct stampd_task_class slow = {.queue = 3, .seconds = 2, .clients_may_schedule = true};
+static const struct stampd_task_class slow = {.queue = 3, .seconds = 4, .clients_may_schedule = true};
 static const struct stampd_task_class idempotency = {.never_retry = true, .clients_may_schedule = true};
 static const struct stampd_task_class brief = {.seconds = 1, .clients_may_schedule = true};
 static const struct stampd_task_class together = {.batch = 10, .clients_may_schedule = true};
-static const struct stampd_task_class soon_over = {.batch = 10, .seconds = 2, .clients_may_schedule = true};
+static const struct stampd_task_class soon_over = {.batch = 10, .seconds = 4, .clients_may_schedule = true};
 
 static const struct stampd_task_class patient = {.retries = "2h..8hx3", .clients_may_schedule = true};
 
