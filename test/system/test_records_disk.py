@@ -13,7 +13,7 @@ import pytest
 
 from journal_world import DATA, GET, OVERWRITE, PERSIST, SET, Client, Journal, integer, message, text
 from kit import Kit
-from stack import wait_until
+from stack import PATIENCE_S, is_alive, wait_until
 from test_records import one, run, state
 
 pytestmark = pytest.mark.plain
@@ -63,7 +63,7 @@ def kill_all(stack, journal_process=None):
         pids += children(journal_process.pid)
         journal_process.kill()
         journal_process.wait()
-    wait_until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in pids), what='the end of stampd')
+    wait_until(lambda: not any(map(is_alive, pids)), what='the end of stampd')
 
 
 def start(stack):
@@ -147,7 +147,7 @@ def test_the_journal_serves_while_its_child_stands_still(stack, journal):
         os.kill(child, signal.SIGCONT)
         assert [first.answer()['error'], third.answer()['error']] == ['', ''] and first.answer()['id'] == 2
         process.terminate()
-        assert process.wait(30) == 0 and not os.path.exists(f'/proc/{child}')
+        assert process.wait(PATIENCE_S) == 0 and not is_alive(child)
     finally:
         process.kill()
         process.wait()
@@ -206,7 +206,7 @@ def check_acknowledged(stack, journal, process, **of_writers):
     try:
         for _ in range(6):
             counts = [sum(writer.acknowledged.values()) for writer in writers]
-            wait_until(lambda: all(sum(writer.acknowledged.values()) > count + 2 for writer, count in zip(writers, counts)), seconds=60,
+            wait_until(lambda: all(sum(writer.acknowledged.values()) > count + 2 for writer, count in zip(writers, counts)),
                        what='acknowledged changes')
             kill_all(stack, process)
             start(stack)
@@ -215,7 +215,7 @@ def check_acknowledged(stack, journal, process, **of_writers):
         for writer in writers:
             writer.is_over = True
         for writer in writers:
-            writer.join(60)
+            writer.join(PATIENCE_S)
         process.kill()
         process.wait()
     kill_all(stack)

@@ -6,7 +6,7 @@ import pytest
 
 from journal_world import CURSOR, DATA, DELETE, GET, LISTEN, OVERWRITE, PERSIST, RANGE, SET, Client, Journal, text
 from kit import Kit
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 from test_records import one, run, state
 from test_records_disk import Writer, kill_all, serves, start
 
@@ -178,7 +178,7 @@ def test_processes_are_killed_meanwhile(stack, journal):
     try:
         for _ in range(12):
             counts = [sum(writer.acknowledged.values()) for writer in writers]
-            wait_until(lambda: all(sum(writer.acknowledged.values()) > count for writer, count in zip(writers, counts)), seconds=60, what='changes')
+            wait_until(lambda: all(sum(writer.acknowledged.values()) > count for writer, count in zip(writers, counts)), what='changes')
             stack.kill_worker()
             if random.randrange(3) == 0:
                 journal.end()
@@ -191,7 +191,7 @@ def test_processes_are_killed_meanwhile(stack, journal):
         for writer in writers:
             writer.is_over = True
         for writer in writers:
-            writer.join(60)
+            writer.join(PATIENCE_S)
     wait_until(lambda: stack.ping('lab').status_code == 200, what='stampd')
     check_all(stack, journal, True)
     for again in (False, True):

@@ -74,7 +74,7 @@ def test_the_manager_is_told_of_what_may_start(stack, manager):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wakeups:
         wakeups.bind(str(path))
         path.chmod(0o666)
-        wakeups.settimeout(60)
+        wakeups.settimeout(PATIENCE_S)
         task = ask(stack, 'Count', {'id': 'x'})
         told = json.loads(wakeups.recv(65536))
         assert (told['ns'], told['id'], told['op']) == ('demo', task, 'Count')
@@ -493,9 +493,9 @@ def test_contention_is_met_as_by_any_operation(stack, manager, signs):
 def test_the_limit_of_a_task_is_its_own(stack, manager, signs):
     """It may take longer than an operation, and the ten seconds after which a worker is killed that does not end one."""
     gate, here = signs / 'gate', signs / 'here'
+    task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})  # an operation, which has its time
     stack.set(limit_operation_s=1)
     try:
-        task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})
         outcomes = []
         thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
         thread.start()
@@ -504,7 +504,7 @@ def test_the_limit_of_a_task_is_its_own(stack, manager, signs):
         gate.touch()
         thread.join(PATIENCE_S)
     finally:
-        stack.set(limit_operation_s=10)
+        stack.set(limit_operation_s=60)
     assert outcomes and outcomes[0]['result'] == 'done' and counted(stack, 'x') == 1
 
 

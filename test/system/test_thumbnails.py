@@ -15,7 +15,7 @@ from images import bomb, gif, png, webp_size
 from manager import Manager
 from object_service import Service
 from schema import Schemas
-from stack import BUILD, PATIENCE_S, give, name_of, refused, wait_until
+from stack import BUILD, PATIENCE_S, give, is_alive, name_of, refused, wait_until
 from test_attachment_http import fetch, send, sha, store
 from test_attachments import assert_exact
 from test_quotas import set_quotas
@@ -351,7 +351,7 @@ def test_a_decoder_that_does_not_end_is_killed(stack, photo, own_program):
     attach(stack, photo, 'one', png(13, 14))
     taskid, = tasks(stack)
     assert attempt(stack, taskid)['code'] == 'XTIME'
-    wait_until(lambda: not os.path.exists(f'/proc/{int(mark.read_text())}'), what='the decoder is gone')
+    wait_until(lambda: not is_alive(int(mark.read_text())), what='the decoder is gone')
     stack.set(limit_thumbnail_s=10, thumbnail_program='')
     assert attempt(stack, taskid)['result'] == 'done'
 
