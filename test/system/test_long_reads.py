@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import threading
+import time
 
 import psycopg2
 import pytest
@@ -92,16 +93,25 @@ READS = {
 }
 
 
+def done(client, read):
+    """On a busy machine a read may take longer than it may."""
+    def is_done():
+        result = outcome(read(client))
+        assert result in ('ok', TIMED_OUT), result
+        return result == 'ok'
+    wait_until(is_done, what='a read that is done')
+
+
 @pytest.mark.parametrize('name', READS)
 def test_each_has_a_time_limit_of_its_own(trusted, name):
     table, read = READS[name]
-    before = trusted.refusals('limit_read_ms')
     with Client(trusted, ATTACKER) as client:
-        assert read(client).status == 200
+        done(client, read)
+        before = trusted.refusals('limit_read_ms')
         with beside(trusted), locked(trusted, table, 'demo'):
             assert outcome(read(client)) == TIMED_OUT
-        assert read(client).status == 200, 'the session has its own limit again'
-    assert trusted.refusals('limit_read_ms') == before + 1
+        assert trusted.refusals('limit_read_ms') == before + 1
+        done(client, read)  # the session has its own limit again
 
 
 def test_searches_of_modules_share_the_time_of_their_request(trusted):
@@ -235,8 +245,19 @@ def test_one_namespace_has_a_share_of_the_workers(trusted):
 
 
 def test_what_is_quick_is_never_refused(trusted):
-    results = attack(trusted, lambda client, _: find(client), 300, clients=12)
-    assert set(results) == {'ok'}
+    """Who is refused was on trial, for an eighth of limit_read_ms: on a busy machine a search may last so long."""
+    def timed(client, _):
+        begun = time.monotonic()
+        return find(client), time.monotonic() - begun
+
+    def are_all_quick():
+        results = attack(trusted, timed, 300, clients=12)
+        refused = [took for result, took in results if result != 'ok']
+        assert {result for result, _ in results} <= {'ok', OF_CLIENT} and (not refused or max(refused) >= 0.125), results
+        if refused:
+            trusted.restart_stampd()  # for ten seconds there would be no trial
+        return not refused
+    wait_until(are_all_quick, what='searches that are all quick')
 
 
 def test_a_dead_worker_leaves_its_place(trusted):
