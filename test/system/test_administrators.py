@@ -92,8 +92,10 @@ def test_the_last_warnings_of_all_processes(stack):
         wait_until(lambda: tells(killed[-1]), what='the line of the log')
     lines = [one for one in read() if any(f'pid={pid}' in one['text'] for pid in killed)]
     assert [one['at'] for one in lines] == sorted((one['at'] for one in lines), reverse=True) and len(lines) == 2
-    assert all(one['level'] == 'error' and one['text'] in stack.log() for one in lines)
-    assert read(1) == read()[:1] and stack.key not in json.dumps(read())
+    assert all(one['level'] == 'error' for one in lines)
+    wait_until(lambda: all(one['text'] in stack.log() for one in lines), what='the same lines in the log')
+    wait_until(lambda: read(1) == read()[:1], what='two answers without a new line between them')
+    assert stack.key not in json.dumps(read())
     for param, ns in (({'limit': 0}, 'z'), ({'limit': 257}, 'z'), ({'last': 1}, 'z'), ({}, 'lab')):
         assert code(ask(stack, ns, 'warnings', param, stack.key)) == 'AARG'
     assert code(ask(stack, 'z', 'warnings')) == 'SCLOSED'

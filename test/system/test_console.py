@@ -584,11 +584,13 @@ def test_recent_warnings_are_shown(stack, desk):
     found = lambda: [one for one in stack.op('z', 'warnings', {'limit': 256}, admin=True)['out']['warnings'] if f'pid={pid}' in one['text']]  # noqa: E731
     wait_until(found, what='the line of the log')
     (line,) = found()
-    assert line['level'] == 'error' and line['pid'] != pid and line['text'] in stack.log() and line['at'] > 260101000000000
+    assert line['level'] == 'error' and line['pid'] != pid and line['at'] > 260101000000000
+    wait_until(lambda: line['text'] in stack.log(), what='the same line in the log')
     assert stack.key not in json.dumps(stack.op('z', 'warnings', {'limit': 256}, admin=True))
     desk.go('warnings')
     desk.shows(line['text'])
-    assert stack.op('z', 'warnings', {'limit': 1}, admin=True)['out']['warnings'] == found()[:1]
+    read = lambda limit: stack.op('z', 'warnings', {'limit': limit}, admin=True)['out']['warnings']  # noqa: E731
+    wait_until(lambda: read(1) == read(256)[:1], what='two answers without a new line between them')
     for param, ns in (({'limit': 0}, 'z'), ({'limit': 257}, 'z'), ({}, 'lab')):
         assert stack.request('POST', f'/{ns}/op/warnings', json={'param': param}, admin=True).json()['code'] == 'AARG'
     assert stack.request('POST', '/z/op/warnings', json={}).json()['code'] == 'SCLOSED'
