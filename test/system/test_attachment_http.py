@@ -404,13 +404,11 @@ def test_death_at_each_step_leaves_no_attachment_without_its_file(stack, doc):
     stack.set(debug_die_at='\n    '.join(POINTS))
     try:
         for number in range(len(POINTS)):
-            content = f'death {number}'.encode()
-            for _ in range(20):
-                answer = send(stack, 'PUT', f'{doc}/k{number}', content)
-                if answer.status_code in (200, 201):
-                    break
-                assert answer.status_code in (502, 503, 504), answer.text
-            assert answer.status_code in (200, 201)
+            def is_stored(key=f'k{number}', content=f'death {number}'.encode()):
+                answer = send(stack, 'PUT', f'{doc}/{key}', content)
+                assert answer.status_code in (200, 201, 502, 503, 504), answer.text
+                return answer.status_code < 300
+            wait_until(is_stored, what='the file')
     finally:
         stack.set(debug_die_at='')
     found = {item['k']: item['j']['sha'] for item in stack.get('lab', ('Note', doc.split('/')[1]))['items'] if item['c'] == 'P'}
