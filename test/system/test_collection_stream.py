@@ -1,5 +1,6 @@
 """A whole collection in one answer, streamed: it equals the source, its token goes on from there, and what breaks off shows it."""
 import json
+import struct
 
 import psycopg2
 import pytest
@@ -10,7 +11,7 @@ from manager import Manager
 from schema import Schemas
 from stack import Problem, wait_until
 
-STACK = {'workers': 2, 'settings': {'lock_timeout_ms': 300}}
+STACK = {'workers': 2}
 
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}, 'Text': {'raw': True}}, 'maxLife': 'Main.until',
           'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
@@ -174,6 +175,11 @@ def test_under_an_idempotency_key_it_is_streamed_anew(lab):
 
 def test_what_fails_in_the_middle_has_no_last_line(lab):
     """The head has left, then the rows of items cannot be had."""
+    lab.set(lock_timeout_ms=300)
+    for path in sockets(lab):  # each worker has prepared the statement
+        with Connection(path) as client:
+            request_directly(client, 'kinds')
+            assert client.receive().status == 200
     holder = psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd')
     with holder.cursor() as cursor:
         cursor.execute('lock table item in access exclusive mode')
@@ -185,6 +191,7 @@ def test_what_fails_in_the_middle_has_no_last_line(lab):
                 text += piece
         assert b'"token"' not in text
     holder.close()
+    lab.set(lock_timeout_ms=5000)
     assert len(stream(lab, 'kinds')[0]) == 3, 'nothing is left of it'
 
 
@@ -221,10 +228,20 @@ def test_a_client_that_goes_away_leaves_nothing_behind(lab):
 @pytest.mark.parametrize('setting, value, counted', [('limit_stream_ms', 1000, 1), ('limit_operation_s', 1, 0)])
 def test_a_client_that_stops_to_read_does_not_keep_the_worker(lab, setting, value, counted):
     lab.set(**{setting: value})
-    before, path = lab.refusals('limit_stream_ms'), sockets(lab)[0]
-    with Connection(path) as idle, Connection(path) as other:
-        request_directly(idle, 'big')
-        assert idle.read(8)[1] == STDOUT
+    path = sockets(lab)[0]
+
+    def begun():
+        """A stream whose head has come; what takes longer than the limit before it is refused."""
+        connection = Connection(path)
+        request_directly(connection, 'big')
+        _, kind, _, size, padding, _ = struct.unpack('>BBHHBB', connection.read(8))
+        if kind == STDOUT and b'Status: 200' in connection.read(size + padding):
+            return connection
+        connection.close()
+        return None
+
+    before = lab.refusals('limit_stream_ms')
+    with wait_until(begun, what='a stream') as idle, Connection(path) as other:
         assert other.ask('/ping', STAMPD_NS='').status == 200, 'after the time limit, at the latest'
         with pytest.raises(EOFError):
             idle.receive()
