@@ -35,8 +35,9 @@ def as_it_was(stack):
     stack.psql('z', "select put_item('Namespace', 'demo', 'Rules', '', null)")
     for code, content in before:
         stack.psql('z', "select put_item('Namespace', %s, 'Conf', '', %s)", (code, content))
-    wait_until(lambda: [get(stack, code).get('database') for code, _ in before] == [f'stampd_{code}' for code, _ in before]
-               and 'rules' not in get(stack)
+    def read(code):
+        return [item['j'] for item in stack.get('z', ('Namespace', code), admin=True)['items'] if item['c'] == 'Conf']
+    wait_until(lambda: [read(code) for code, _ in before] == [[json.loads(content)] for _, content in before] and 'rules' not in get(stack)
                and stack.ping('demo').json()['state'] == 0, what='the former configurations')
 
 
