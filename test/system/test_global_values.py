@@ -14,7 +14,7 @@ from stack import PATIENCE_S, Problem, wait_until
 pytestmark = pytest.mark.plain
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'lab': 'open', 'den': 'open'},
-         'settings': {'restart_young_ms': 0, 'segment_slots': 1024, 'lock_timeout_ms': 2000}}
+         'settings': {'restart_young_ms': 0, 'segment_slots': 1024}}
 SPACES = ('lab', 'den')
 
 PERSON = {'items': {'Main': {'singleton': True}}, 'maxLife': 'Main.until',
@@ -163,6 +163,7 @@ def test_by_sql_values_are_given_up_and_never_taken(both):
 
 def test_a_value_that_somebody_is_about_to_take_or_to_give_up(both):
     """His transaction has not ended: nobody else gets the value, and nobody is told that it is taken for good."""
+    both.set(lock_timeout_ms=300)
     put(both, 'lab', 'slow', mail='slow@x')
     slow = psycopg2.connect(both.conninfo('lab'), options='-c search_path=stampd')
     with slow.cursor() as cursor:
@@ -175,6 +176,7 @@ def test_a_value_that_somebody_is_about_to_take_or_to_give_up(both):
         assert problem.value.code == 'CONTENTION'
         slow.commit()
     slow.close()
+    both.set(lock_timeout_ms=5000)
     put(both, 'den', 'quick', mail='slow@x')
 
 
