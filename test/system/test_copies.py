@@ -16,7 +16,7 @@ from stack import Problem, is_alive, wait_until
 
 pytestmark = pytest.mark.plain
 
-STACK = {'workers': 4, 'settings': {'live_keepalive_s': 1, 'live_stall_s': 1}}
+STACK = {'workers': 4, 'settings': {}}
 GROUPS = 1000
 BATCH = 1000  # copies of one commit
 TEAM = {'items': {'Main': {'singleton': True}, 'Emp': {'fields': {'name': 'string'}}, 'Sta': {}, 'Raw': {'raw': True}},
