@@ -1,7 +1,6 @@
 """Two object stores that a test can trouble, beside a namespace whose files are moved there and back."""
 import contextlib
 import os
-import signal
 import time
 
 import pytest
@@ -33,13 +32,8 @@ class Places:
         self.name_stores()
         stack.put('lab', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
         stack.set(object_stores_file=self.path, object_stores_interval_s=1)
-        self.reload_nginx()
+        stack.reload_nginx()
         self.contents = {}
-
-    def reload_nginx(self):
-        before = set(self.stack.nginx_workers())
-        os.kill(self.stack.pid('nginx'), signal.SIGHUP)
-        wait_until(lambda: self.stack.nginx_workers() and not before & set(self.stack.nginx_workers()), PATIENCE_S, 'nginx has read its files again')
 
     def name_stores(self, *more):
         self.path.write_text('\n'.join((self.own.section('own'), self.other.section('other'), *more)))

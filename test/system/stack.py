@@ -404,6 +404,12 @@ class Stack:
         except StackError:
             return []
 
+    def reload_nginx(self):
+        """Its processes with the former configuration take no connection any more when this returns."""
+        before = set(self.nginx_workers())
+        os.kill(self.pid('nginx'), signal.SIGHUP)
+        wait_until(lambda: self.nginx_workers() and not before & set(self.nginx_workers()), what='nginx with its new configuration')
+
     def kill_worker(self, pid=None, how=signal.SIGKILL):
         """The process `pid`, which may have ended by itself already, or one of the workers: another one, should it end meanwhile."""
         while pid is None:

@@ -1,9 +1,7 @@
 """No process needs more memory for a large file than for a small one, on its way through the server to an object store, from there to a client,
 and back to the directory; encrypted or not."""
 import hashlib
-import os
 import random
-import signal
 import threading
 
 import pytest
@@ -77,9 +75,7 @@ def stored(stack):
     path.chmod(0o600)
     give(path)
     stack.set(object_stores_file=path, site_key_file=new_site_key(stack))
-    before = set(stack.nginx_workers())
-    os.kill(stack.pid('nginx'), signal.SIGHUP)
-    wait_until(lambda: stack.nginx_workers() and not before & set(stack.nginx_workers()), PATIENCE_S, 'nginx has read its files again')
+    stack.reload_nginx()
     create(stack, 'vault')
     yield stack
     service.stop()

@@ -103,7 +103,7 @@ def test_objects_end_with_their_namespace(places):
     stack = places.stack
     stack.admin('ns', 'create', 'short', '--access', 'open')
     stack.step('nginx', 'refresh')
-    places.reload_nginx()
+    stack.reload_nginx()
     wait_until(lambda: stack.http.get(f'{stack.url}/short/ping').status_code == 200, PATIENCE_S, 'the namespace')
     stack.put('short', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
     store(stack, 'Note/n/file/f', b'of short', ns='short')

@@ -49,7 +49,7 @@ def test_files_of_a_server_of_the_registry_are_served(places):
     try:
         places.name_stores(server.section('near'))
         places.stack.set()
-        places.reload_nginx()
+        places.stack.reload_nginx()
         places.add('f', b'abc' * 1000)
         places.place('near')
         wait_until(lambda: places.is_in('near'), PATIENCE_S, 'near')
