@@ -87,14 +87,14 @@ def is_by_module(stack, wire, method, path, headers=()):
             os.kill(pid, signal.SIGCONT)
 
 
-def by_module(stack, path, method='GET', headers=(), most_s=60):
+def by_module(stack, path, method='GET', headers=()):
     """The answer of the module, which has one as soon as a worker has given it."""
     def look():
         with Wire(stack) as wire:
             wire.ask('GET', path)  # a worker puts it into the segment, if it is not there
         with Wire(stack) as wire:
             return is_by_module(stack, wire, method, path, headers)
-    return wait_until(look, most_s, 'an answer of the module')
+    return wait_until(look, what='an answer of the module')
 
 
 HEADERS = [(), ('If-None-Match: *',), ('If-None-Match: {tag}',), ('If-None-Match: W/{tag}',), ('If-None-Match: "1", {tag}',), ('If-None-Match: "1"',),
@@ -118,7 +118,7 @@ def test_answers_are_those_of_workers(stack):
         for method, place, headers in cases:
             first = without_ids(wire.ask(method, place, headers))
             again = without_ids(other.ask(method, place, (*headers, 'Range: bytes=0-1')))  # which a worker answers, and does not heed
-        assert first == again, (method, place, headers)
+            assert first == again, (method, place, headers)
 
 
 def test_what_the_module_answers(stack):
