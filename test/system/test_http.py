@@ -277,7 +277,7 @@ def test_gzipped_bodies_are_as_plain_ones(stack):
     form = stack.http.post(f'{stack.url}/lab/op/get', data=gzip.compress(b'param=%7B%22docs%22%3A%5B%5D%7D'),
                            headers={'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'x-gzip'})
     assert form.json()['out'] == {'docs': []}
-    with stack.http.post(f'{stack.url}/lab/live', data=packed({'defs': ['Note']}), stream=True, timeout=10, headers={
+    with stack.http.post(f'{stack.url}/lab/live', data=packed({'defs': ['Note']}), stream=True, timeout=PATIENCE_S, headers={
             'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'Accept': 'text/event-stream'}) as live:
         assert live.status_code == 200 and live.headers['Content-Type'] == 'text/event-stream'
 

@@ -190,11 +190,11 @@ def test_a_connection_that_a_request_has_needed_is_kept(used, path):
         with ThreadPoolExecutor(READERS) as pool:
             with workers_stopped(used):
                 asked = [pool.submit(used.request, 'GET', path) for _ in range(READERS)]
-                wait_until(lambda: worker_connections(used) >= READERS, what='a connection for each request', seconds=30)
+                wait_until(lambda: worker_connections(used) >= READERS, what='a connection for each request')
             assert all(done.result().status_code == 200 for done in asked)
         return worker_connections(used) >= READERS
 
-    wait_until(are_kept, what='kept connections', seconds=30)
+    wait_until(are_kept, what='kept connections')
 
 
 def test_callers_are_known_in_all_namespaces(used):
