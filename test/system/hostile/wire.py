@@ -150,15 +150,24 @@ def leavers():
 
 
 def slow(what, first, piece, status, code=None, every_s=0.1, lasting_s=TIMEOUT_S + 3):
-    """Sends `first`, then pieces, until an answer comes or the time is over; meanwhile it is one of those that hang on the entry."""
+    """Sends `first`, then pieces, until an answer comes or the time is over; meanwhile it is one of those that hang on the entry.  One that stood
+    still between two pieces, as it may on a busy machine, comes again."""
     def run(entry):
+        for _ in range(5):
+            answer, stood_s = once(entry)
+            if stood_s < TIMEOUT_S:
+                break
+        return answer
+
+    def once(entry):
         client = entry.connect()
         client.sendall(first)
         client.settimeout(every_s)
-        end = time.monotonic() + lasting_s
-        answer = b''
+        begun = time.monotonic()
+        looks, answer = [begun], b''
         entry.hanging.add(client)
-        while time.monotonic() < end:
+        while looks[-1] < begun + lasting_s:
+            looks.append(time.monotonic())
             try:
                 if piece:
                     client.sendall(piece)
@@ -172,7 +181,7 @@ def slow(what, first, piece, status, code=None, every_s=0.1, lasting_s=TIMEOUT_S
                 break
         entry.hanging.discard(client)
         client.close()
-        return entry.parse(answer)
+        return entry.parse(answer), max(later - look for look, later in zip(looks, looks[1:]))
     return Case(f'slow: {what}', run, status, code)
 
 
