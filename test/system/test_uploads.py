@@ -332,7 +332,8 @@ def test_uploads_expire(stack, doc):
     long_ago = time.time() - 2 * 86400
     os.utime(folder / name, (long_ago, long_ago))
     wait_until(lambda: send(stack, 'HEAD', old).status_code == 404, what='the end of the upload')
-    assert not (folder / f'{name}.data').exists() and offset(stack, young) == 3
+    wait_until(lambda: not (folder / f'{name}.data').exists(), what='the end of its bytes')
+    assert offset(stack, young) == 3
     checked(send(stack, 'DELETE', young), 204)
 
 
