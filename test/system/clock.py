@@ -13,6 +13,14 @@ FUNCTIONS = ('present_minute', 'minute_left_ms')
 LOOK_MS = 200  # how long a minute seems to last to what waits for the next
 
 
+def in_one_minute(act):
+    """What it returns when no minute has begun meanwhile: else it is done again."""
+    while True:
+        minute, result = Clock.real(), act()
+        if Clock.real() == minute:
+            return result
+
+
 class Clock:
     def __init__(self):
         file, path = tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)

@@ -15,11 +15,11 @@ STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', 'shut': 'clo
 PIECE = 8 << 20
 
 
-def age_files(paths):
-    """Files that have been leaving for three seconds may go."""
+def age_files(paths, seconds=3):
+    """Files that have been leaving for so long may go."""
     for path in paths:
         with contextlib.suppress(FileNotFoundError):  # it has gone
-            if path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - 3:
+            if path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - seconds:
                 os.utime(path, (time.time() - 100, time.time() - 100))
 
 

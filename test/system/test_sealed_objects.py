@@ -1,7 +1,9 @@
 """Files of an encrypted namespace in an object store: the store gets what is on the disk, clients see no difference, and what the store alters,
 loses or delays is never served, and stops nothing else."""
+import contextlib
 import hashlib
 import threading
+import time
 
 import pytest
 
@@ -42,9 +44,10 @@ def places(stack):
 
 
 def age(stack):
-    """What has been leaving for three seconds may go."""
-    age_files(files(stack))
-    stack.psql('vault', f"update blob_left set since = {LONG_AGO} where since < stamp_of(now() - interval '3 seconds')")
+    """What has been leaving for three seconds, and since before a round of the reader began, may go."""
+    seconds = max(3, time.time() - (getattr(stack, 'reading_since', None) or time.time()))
+    age_files(files(stack), seconds)
+    stack.psql('vault', f"update blob_left set since = {LONG_AGO} where since < stamp_of(now() - %s * interval '1 second')", (seconds,))
 
 
 def move(stack, name, is_whole=True):
@@ -72,11 +75,14 @@ def processes(stack):
     return children(decrypter)
 
 
-def test_files_move_there_and_are_read_while_they_move(vault):
+@contextlib.contextmanager
+def reading(vault):
+    """Somebody reads all files meanwhile, again and again, and finds them right."""
     wrong, ending = [], threading.Event()
 
     def read():
         while not ending.is_set():
+            vault.reading_since = time.time()
             try:
                 check(vault)
             except AssertionError as found:
@@ -85,11 +91,17 @@ def test_files_move_there_and_are_read_while_they_move(vault):
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        move(vault, 'own')
+        yield
     finally:
         ending.set()
         reader.join()
+        vault.reading_since = None
     assert not wrong
+
+
+def test_files_move_there_and_are_read_while_they_move(vault):
+    with reading(vault):
+        move(vault, 'own')
     assert len(vault.service.objects) == len(BODIES) and PLANTED not in b''.join(vault.service.objects.values())
     check(vault)
     assert 'damaged' not in vault.admin('files', 'verify', 'vault').out
@@ -262,25 +274,10 @@ def test_objects_are_encrypted_again_while_they_are_read(vault):
     assert died.status != 0
     vault.set(debug_die_at='')
     check(vault)
-    wrong, ending = [], threading.Event()
-
-    def read():
-        while not ending.is_set():
-            try:
-                check(vault)
-            except AssertionError as found:
-                wrong.append(found)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
+    with reading(vault):
         vault.admin('ns', 'keys', 'vault', '--reseal')
         wait_until(lambda: places(vault) == {'own'} and keys_of_rows(vault) == {2}, PATIENCE_S, 'objects under the newest key')
         wait_until(lambda: age(vault) or not files(vault), PATIENCE_S, 'files in the store only')
-    finally:
-        ending.set()
-        reader.join()
-    assert not wrong
     assert before.items() <= vault.service.objects.items()  # a download that has begun goes on
     vault.psql('vault', f'update blob_left set since = {LONG_AGO}')
     wait_until(lambda: not before.keys() & vault.service.objects.keys(), PATIENCE_S, 'the end of the former objects')

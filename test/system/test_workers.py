@@ -165,7 +165,7 @@ def test_a_scan_puts_back_what_was_lost(stack, manager):
 
 def test_a_claim_is_extended(stack, manager):
     ask(stack)
-    (task,) = take(stack, claim=5)
+    (task,) = take(stack, claim=300)
     out = call(stack, 'keep', **claim(task), claim=600, progress='half')
     assert out['until'] > task['until'] and row(stack, task['id'], 'expires, progress') == (out['until'], 'half')
     shown = stack.op('lab', 'tasks', {'show': task['id']}, admin=True)['out']
