@@ -23,7 +23,7 @@ put()
 
 make_good_tree()
 {
-    mkdir -p "$good/scripts" "$good/test"
+    mkdir -p "$good/scripts" "$good/src/python/stampd" "$good/test"
     cp "$root"/scripts/check-* "$root/scripts/c-text.awk" "$root/scripts/list-files" "$root/scripts/source-map" "$good/scripts/"
     cp "$root/.clang-format" "$good/"
     put src/base/low.h <<'END'
@@ -370,6 +370,8 @@ plant 'fault without remedy' check-settings 'fault_table.h:3: AUTF8: the remedy 
     'replace src/base/fault_table.h "false, FINAL, \"\"" "false, NONE, \"\""'
 plant 'remedies of another table' check-settings '^src/web/client/remedies.js:1: this is not what' \
     'replace src/web/client/remedies.js final again'
+plant 'remedies of another table, in Python' check-settings '^src/python/stampd/remedies.py:1: this is not what' \
+    'replace src/python/stampd/remedies.py final again'
 plant 'fault named twice' check-settings 'fault_table.h:3: AARG stands in line 2 already' \
     'replace src/base/fault_table.h AUTF8 AARG'
 plant 'fault without columns' check-settings 'fault_table.h:4: a row is FAULT.name, words' \

@@ -4,14 +4,16 @@ import json
 import re
 import secrets
 import shutil
+import ssl
 
 import pytest
 
+from bad_network import Client
 from cutter import AFTER, BEFORE, Cutter
 from kit import Kit
 from manager import PARKED, Manager
 from queue_worker import KEY, call, declare, queue
-from stack import SOURCE, Problem, wait_until
+from stack import PATIENCE_S, SOURCE, Problem, wait_until
 from test_workers import running
 
 pytestmark = pytest.mark.plain
@@ -305,6 +307,18 @@ def test_a_commit_of_unknown_outcome_has_no_phase(stack, manager, cutter, when):
     unknown(lambda: stack.put('lab', {'c': 'Note', 'id': 'cut', 'items': [{'c': 'Text', 'j': when}]}))
     items = stack.get('lab', ('Note', 'cut'))['items']
     assert [item['j'] for item in items if item['c'] == 'Text'] == [when if when == AFTER else 'a']
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+def test_the_client_in_python_changes_a_document_once(stack, manager, cutter, when):
+    stack.clear('lab', 'Note')
+    with Client(f'{stack.url}/lab', context=ssl.create_default_context(cafile=stack.http.verify)) as client:
+        for number in range(3):
+            cutter.arm('idempotency', when)
+            client.update([('Note', 'sum')], lambda read: [
+                {'c': 'Note', 'id': 'sum', 'items': [{'c': 'Text', 'j': sum(item['j'] for item in read[0]['items']) + 1}]}], patience_s=PATIENCE_S)
+            assert cutter.cuts == 1
+        assert client.get(('Note', 'sum'))[0]['items'][0]['j'] == 3
 
 
 def test_what_only_counts_is_repeated(stack, manager, cutter):
