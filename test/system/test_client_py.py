@@ -1,5 +1,4 @@
-"""The client in Python (doc/examples/client): it replays the vectors, and keeps its promises with a real server and a bad network."""
-import io
+"""The outbox in Python (doc/examples/client), which stands on the package stampd: it keeps its promises with a real server and a bad network."""
 import json
 import random
 import re
@@ -7,11 +6,10 @@ import ssl
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
+from bad_network import PACKAGE, spoiled
 from schema import Schemas
 from stack import SOURCE, run_program
 
@@ -20,69 +18,14 @@ pytestmark = pytest.mark.plain
 FOLDER = SOURCE / 'doc/examples/client'
 sys.dont_write_bytecode = True  # not beside the example
 sys.path.insert(0, str(FOLDER))
-from stampd_client import Client, Fault, apply_sync, compare, header_of, key_of, stamp_of, time_of  # noqa: E402
+from stampd_client import Fault, Outbox, stamp_of  # noqa: E402
 
 STACK = {'workers': 3}
 PERSON = {'items': {'Main': {'singleton': True}, 'More': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
 
 
-def cases(name):
-    found = json.loads((SOURCE / f'test/vectors/{name}.json').read_text())['cases']
-    return pytest.mark.parametrize('case', found, ids=[case['name'] for case in found])
-
-
-@cases('sync')
-def test_vectors_of_synchronisation(case):
-    before = json.dumps(case['copy'])
-    after = apply_sync(case['copy'], case['answer'])
-    assert after == (None if case.get('again') else case['holds'])
-    assert header_of(after or case['copy']) == case['sends']
-    assert json.dumps(case['copy']) == before
-
-
-@cases('collection')
-def test_vectors_of_collections(case):
-    assert compare(case['copy'], case['document']) == case['do']
-
-
-def test_stamps_and_keys():
-    assert stamp_of(time_of(261121103000123)) == 261121103000123
-    assert stamp_of(time_of(10101000000007)) == 10101000000007
-    key = key_of(1790000000.123)
-    assert re.fullmatch('[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}', key)
-    assert int(key.replace('-', '')[:12], 16) == 1790000000123 and key_of(1790000000.123) != key
-
-
-def test_it_has_at_most_300_lines():
-    assert sum(1 for line in (FOLDER / 'stampd_client.py').read_text().splitlines() if line.strip()) <= 300
-
-
-class Network:
-    """Opens addresses; `harm()` names what goes wrong this time: nothing is sent, its answer is lost or cut, or it is sent twice."""
-
-    def __init__(self, context, harm=lambda: None):
-        self.context, self.harm, self.bodies = context, harm, []
-
-    def __call__(self, request, timeout):
-        harm = self.harm()
-        if harm == 'before':
-            raise urllib.error.URLError('lost')
-        self.bodies.append((request.get_header('Idempotency-key'), request.data))
-        if harm == 'twice':
-            self.send(request, timeout)
-        answer = self.send(request, timeout)
-        if harm == 'after':
-            raise ConnectionResetError('lost')
-        if isinstance(answer, urllib.error.HTTPError):
-            raise answer
-        body = answer.read()
-        return io.BytesIO(body[:len(body) // 2] if harm == 'cut' else body)
-
-    def send(self, request, timeout):
-        try:
-            return urllib.request.urlopen(request, timeout=timeout, context=self.context)
-        except urllib.error.HTTPError as error:
-            return error
+def test_it_has_at_most_220_lines():
+    assert sum(1 for line in (FOLDER / 'stampd_client.py').read_text().splitlines() if line.strip()) <= 220
 
 
 @pytest.fixture(scope='module')
@@ -97,7 +40,8 @@ def client_of(world):
     opened = []
 
     def make(*words, harm=lambda: None, **more):
-        opened.append(Client(f'{stack.url}/lab', *words, open_url=Network(context, harm), **more))
+        opened.append(Outbox(f'{stack.url}/lab', *words, context=context, **more))
+        spoiled(opened[-1].client, harm)
         return opened[-1]
 
     yield make
@@ -142,7 +86,7 @@ def test_changes_are_shown_at_once_and_survive_the_end_of_the_program(world, cli
     first.write(note(id, a=1))
     first.write(note(id, a=2, b=2))
     assert first.show('Note', id) == {'Line.a': 2, 'Line.b': 2}
-    with pytest.raises(Fault, match='lost'):
+    with pytest.raises(Fault, match='harm'):
         first.flush()
     first.close()
     again = client_of(tmp_path / 'kept.db')
@@ -156,13 +100,13 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(world, client_of, 
     harms = iter([None, 'after'])  # the copy is read; the answer to the put is lost
     first = client_of(tmp_path / 'kept.db', harm=lambda: next(harms))
     first.write(note(id, a=1))
-    with pytest.raises(Fault, match='lost'):
+    with pytest.raises(Fault, match='harm'):
         first.flush()
     stack.put('lab', note(id, a='theirs'))
     again = client_of(tmp_path / 'kept.db')
     again.flush()
-    (key, sent), = [one for one in first.open_url.bodies if one[0]]
-    (key_again, sent_again), = [one for one in again.open_url.bodies if one[0]]
+    (key, sent), = [one for one in first.client.connections.sent if one[0]]
+    (key_again, sent_again), = [one for one in again.client.connections.sent if one[0]]
     assert key == key_again and json.loads(sent)['param'] == json.loads(sent_again)['param']
     assert again.show('Note', id) == contents(stack, id) == {'Line.a': 'theirs'}, 'done once, before theirs'
 
@@ -203,9 +147,9 @@ def test_a_wrong_clock_is_corrected(world, client_of, id, hours, monkeypatch):
     client = client_of()
     client.write(note(id, a=1))
     client.flush()
-    assert abs(client.ahead + hours * 3600) < 600
+    assert abs(client.client.ahead_s + hours * 3600) < 600
     assert contents(stack, id) == {'Line.a': 1}
-    assert all(b'"dhop"' in body for key, body in client.open_url.bodies if key)
+    assert all(b'"dhop"' in body for key, body in client.client.connections.sent if key)
 
 
 def test_a_change_of_weeks_ago_keeps_its_date(world, client_of, id, monkeypatch):
@@ -216,7 +160,7 @@ def test_a_change_of_weeks_ago_keeps_its_date(world, client_of, id, monkeypatch)
         past.setattr(time, 'time', lambda: right() - 30 * 86400)
         client.write(note(id, a=1))
     client.flush()
-    (_, body), = [one for one in client.open_url.bodies if one[0]]
+    (_, body), = [one for one in client.client.connections.sent if one[0]]
     assert json.loads(body)['dhop'] < stamp_of(right() - 29 * 86400) and contents(stack, id) == {'Line.a': 1}
 
 
@@ -258,7 +202,9 @@ def test_each_change_takes_effect_once_in_a_bad_network(world, id, tmp_path):
             return dice.choice(['before', 'after', 'cut', 'twice']) if dice.random() < 0.3 else None
 
         def opened():
-            return Client(f'{stack.url}/lab', tmp_path / f'{number}.db', conflict=add, open_url=Network(context, harm))
+            client = Outbox(f'{stack.url}/lab', tmp_path / f'{number}.db', conflict=add, context=context)
+            spoiled(client.client, harm)
+            return client
 
         client = opened()
         try:
@@ -290,7 +236,7 @@ def flushed(client):
     try:
         client.flush()
     except Fault as fault:
-        assert fault.is_transient, fault
+        assert fault.kind == 'again', fault
     return not client.waiting()
 
 
@@ -298,6 +244,6 @@ def test_the_example_of_the_page_runs(world, tmp_path):
     stack, _ = world
     example = re.search(r'```python\n(.*?)```', (SOURCE / 'doc/how-to/write-a-client.md').read_text(), re.S)[1]
     assert 'https://localhost:8443' in example
-    trust = {'PYTHONPATH': str(FOLDER), 'SSL_CERT_FILE': str(stack.path / 'etc/certificate.pem'), 'PYTHONDONTWRITEBYTECODE': '1'}
+    trust = {'PYTHONPATH': f'{FOLDER}:{PACKAGE}', 'SSL_CERT_FILE': str(stack.path / 'etc/certificate.pem'), 'PYTHONDONTWRITEBYTECODE': '1'}
     done = run_program(sys.executable, '-c', example.replace('https://localhost:8443', stack.url), environment=trust, cwd=tmp_path)
     assert done.out == "{'Title': 'Shopping'}\n"

@@ -465,7 +465,7 @@ def running(stack, tmp_path, *words, key=KEY):
     path = tmp_path / 'key'
     path.write_text(key + '\n')
     words = [str(SOURCE / 'doc/examples/worker' / words[0]), f'{stack.url}/lab', '16', str(path), *words[1:]]
-    environment = {**os.environ, 'CERTIFICATE': str(stack.http.verify), 'CURL_OPTIONS': f'--cacert {stack.http.verify}'}
+    environment = {**os.environ, 'PYTHONPATH': str(SOURCE / 'src/python'), 'PYTHONDONTWRITEBYTECODE': '1', 'CERTIFICATE': str(stack.http.verify), 'CURL_OPTIONS': f'--cacert {stack.http.verify}'}
     process = subprocess.Popen(words, env=environment, start_new_session=True)
     try:
         yield process
