@@ -566,6 +566,12 @@ class Stack:
         for item in ({'c': 'Past', 'j': 1}, {'c': 'Past', 'del': True}):  # a commit reaches all caches before it is answered
             self.put('z', {'c': 'Namespace', 'id': code, 'items': [item]}, admin=True)
 
+    def older_transactions_end(self):
+        """Waits for the transactions that are under way in the cluster: changes behind the oldest one are told twice, by a token, and
+        exported twice."""
+        (begun,), = self.psql(None, 'select pg_snapshot_xmax(pg_current_snapshot())::text')
+        wait_until(lambda: self.psql(None, 'select 1 where pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8', (begun,)), what='the end of older transactions')
+
     def backends(self, ns=None):
         """Process ids of the workers' PostgreSQL backends."""
         rows = self.psql(None, "select pid from pg_stat_activity where usename = 'stampd' and backend_type = 'client backend'"

@@ -73,6 +73,7 @@ def empty(stack, spares):
 @pytest.fixture
 def export(stack, tmp_path):
     def run(*words, ns='lab', name='archive', **more):
+        stack.older_transactions_end()
         done = stack.admin('export', ns, tmp_path / name, *words, **more)
         return tmp_path / name if done.status == 0 else done
     return run

@@ -33,6 +33,7 @@ def fill(stack):
                       f" json_build_object('team', 'big', 'n', n, 'text', repeat('x', {BYTES}))::text, false"
                       f' from generate_series(1, {LARGE}) n')
     stack.psql('lab', "select member_write('Person', (select array_agg(id) from doc where id ~ '^big'))")
+    stack.older_transactions_end()
 
 
 def put(stack, id_, *items, **main):

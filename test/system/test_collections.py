@@ -315,6 +315,7 @@ def test_departures_that_were_forgotten_make_it_complete(lab):
     put(lab, 'stays', {'team': 'purged'})
     holder = Holder('team', 'purged').synchronise(lab)
     put(lab, 'forgotten', {'team': 'elsewhere'})
+    lab.older_transactions_end()
     new = Holder('team', 'purged').synchronise(lab)
     lab.psql('lab', 'select purge_members(stamp_now())')
     assert holder.synchronise(lab).was_complete and set(holder.members) == {'stays'}

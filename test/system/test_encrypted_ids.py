@@ -168,6 +168,7 @@ def test_searches_by_fields_that_are_in_clear(vault):
 
 def test_collections_pages_synchronisation_and_streams(vault):
     vault.put('vault', *(person(f'c{n}', team='page', skills=['x', n]) for n in range(12)))
+    vault.older_transactions_end()
     assert members(vault, 'team', 'page') == members(vault, 'skill', 'x') == sorted(name(f'c{n}') for n in range(12))
     page = op(vault, 'collection', {'c': 'Person', 'collection': 'team', 'value': 'page', 'limit': 5})
     seen = [doc['id'] for doc in page['docs']]

@@ -156,6 +156,7 @@ def documents(side):
         side.op('list', wish)
     for wish in ({'want': 'ids'}, {'want': 'items'}, {'id': {'t': 'eq', 'v1': name('b')}}):
         side.op('find', {'c': 'Plan', 'i': 'Info', 'where': [{'f': 'day', 't': 'eq', 'v1': 40}], **wish})
+    side.stack.older_transactions_end()
     token = side.out('collection', {'c': 'Person', 'collection': 'team', 'value': 'red'})['token']
     side.op('collection', {'c': 'Person', 'collection': 'skill', 'value': 'x', 'want': 'ids'})
     side.put(person('b', team='blue'), {'c': 'Person', 'id': name('c'), 'delete': True})

@@ -99,6 +99,7 @@ def test_some_documents_only(odd, export):
 
 def test_what_has_changed_since_another_archive(stack, export, tmp_path):
     stack.put('lab', *(doc('Note', f'{n}', ('a', n)) for n in range(30)))
+    stack.older_transactions_end()
     # A transaction that began before the first archive, and ends after it, has an older version: it must be in the second.
     late = psycopg2.connect(stack.conninfo('lab'))
     try:
@@ -109,6 +110,7 @@ def test_what_has_changed_since_another_archive(stack, export, tmp_path):
     finally:
         late.close()
     stack.put('lab', doc('Note', '3', ('a', 'new')), {'c': 'Note', 'id': '4', 'delete': True}, doc('Note', 'later', ('a', 1)))
+    stack.older_transactions_end()
     second = archives.documents(export('--since', first, ns='lab', name='second'))
     assert {id_ for _, id_ in second} >= {'7', 'late', '3', '4', 'later'} and len(second) < 20 and second['Note', '4']['del']
     whole = {**archives.documents(first), **second}
