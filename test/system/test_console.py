@@ -718,7 +718,7 @@ def test_all_is_done_by_keyboard(stack, browser, address):
     keys.reach('lab')
     keys.enter()
     desk.shows('Another class')
-    assert desk.tab.run('document.activeElement.id') == 'main', 'a new page is read from its beginning'
+    desk.tab.until('document.activeElement.id === "main"')  # a new page is read from its beginning
     keys.reach('Another class')
     keys.type('Typed')
     keys.enter()
