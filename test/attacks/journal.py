@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 
-from kit import BOUNDED, hold, Impossible, run, together
+from kit import BOUNDED, hold, Impossible, PATIENCE_S, run, together
 
 SET, GET, PING, AUTH = 2, 3, 64, 65
 PATTERN, CURSOR, STRING = 2 << 7, 3 << 7, 2
@@ -75,7 +75,7 @@ def attack(target):
 
     def ping(number):
         waits, end = [], time.monotonic() + options.seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or not (waits and sum(counts)) and time.monotonic() < end + PATIENCE_S:
             begun = time.monotonic()
             other.ask(PING)
             waits.append(time.monotonic() - begun)

