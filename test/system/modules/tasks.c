@@ -103,8 +103,8 @@ static enum stampd_outcome fail(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* Counts once in each of `cycles` commits, the last one, or the one with the number `gated`, when there is the
- * file `gate`, with `bytes` of memory for each; dies in the cycle `die` of the first attempt. */
+/* Counts once in each of `cycles` commits, the last one, or the one with the number `gated`, when there is
+ * the file `gate`, with `bytes` of memory for each; dies in the cycle `die` of the first attempt. */
 static enum stampd_outcome cycles(struct stampd_call *call)
 {
     const struct stampd_json *param = stampd_param(call);
