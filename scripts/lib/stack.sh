@@ -530,22 +530,39 @@ nginx_listens() { port_is_taken "$STACK_PORT" && process_runs "$STACK/run/nginx.
 nginx_is_decided() { nginx_listens || ! process_runs "$STACK/run/nginx.pid"; }
 nginx_stop() { process_stop "$STACK/run/nginx.pid" nginx QUIT:5 TERM:5; }
 
-# --- stamp-queue ---
+# --- stamp-queue, and stamp-journal, where a stack has it ---
 
-queue_start() {
-    local file=$STACK/run/queue.pid log=$STACK/log/queue.log
+# listener_start NAME PROGRAM SOCKET WORDS...: a program that listens on this socket of the folder of stampd.
+listener_start() {
+    local name=$1 program=$2 socket=$STACK/run/stampd/$3 file=$STACK/run/$1.pid log=$STACK/log/$1.log
+    shift 3
     if process_runs "$file"; then return 0; fi
-    process_stop "$file" stamp-queue || fail "a former stamp-queue does not end: $(process_session "$file" stamp-queue)"
-    rm -f "$STACK/run/stampd/qm.sock"
+    process_stop "$file" "$program" || fail "a former $program does not end: $(process_session "$file" "$program")"
+    rm -f "$socket"
     : >>"$log"
-    stack_note_program stamp-queue
-    process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stamp-queue" --config "$STACK/etc/stampd.conf" || true
-    wait_until 120 queue_is_decided || true
-    queue_listens || stack_why "$log" "stamp-queue does not start"
+    stack_note_program "$program"
+    process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/$program" --config "$STACK/etc/stampd.conf" "$@" || true
+    wait_until 120 listener_is_decided "$name" "$socket" || true
+    listener_listens "$name" "$socket" || stack_why "$log" "$program does not start"
 }
 
-queue_listens() { [ -S "$STACK/run/stampd/qm.sock" ] && process_runs "$STACK/run/queue.pid"; }
-queue_is_decided() { queue_listens || ! process_runs "$STACK/run/queue.pid"; }
+listener_listens() { [ -S "$2" ] && process_runs "$STACK/run/$1.pid"; }
+listener_is_decided() { listener_listens "$@" || ! process_runs "$STACK/run/$1.pid"; }
+
+queue_start() { listener_start queue stamp-queue qm.sock; }
+
+# journal_start KEY_FILE NAMESPACE: its key, which is made when missing, may write all records of the namespace.
+journal_start() {
+    local key_hash
+    stampd_hash "$1"
+    (umask 077 && echo "$2 write $key_hash" >"$STACK/etc/journal.keys")
+    listener_start journal stamp-journal journal.sock --keys "$STACK/etc/journal.keys"
+}
+
+journal_stop() {
+    process_stop "$STACK/run/journal.pid" stamp-journal TERM:20 KILL:5 || return 1
+    rm -f "$STACK/run/stampd/journal.sock"
+}
 
 # queue_stop [now|kill]: now does not wait for the tasks under way.
 queue_stop() {
@@ -610,7 +627,7 @@ stack_serve() {
 # stack_stop [HOW]: nothing of it is left running, PostgreSQL stopped as HOW says; false, with a line, when something does not end.
 stack_stop() {
     local stop left=0
-    for stop in schema_stop queue_stop nginx_stop stampd_stop "postgres_stop ${1:-fast}"; do
+    for stop in schema_stop journal_stop queue_stop nginx_stop stampd_stop "postgres_stop ${1:-fast}"; do
         $stop || { echo "$SCRIPT_NAME: ${stop%%_*} does not end" >&2; left=1; }
     done
     return "$left"

@@ -16,6 +16,7 @@ import pytest
 import requests
 import urllib3
 
+import journal_world
 from images import png, webp_size
 from stack import BUILD, PATIENCE_S, ROOM, SOURCE, children, free_port, is_alive, wait_until
 
@@ -49,7 +50,7 @@ class Demo:
         return int((self.state / f'run/{part}.pid').read_text().split()[0])
 
     def pids(self):
-        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx', 'queue', 'schema')]
+        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx', 'queue', 'journal', 'schema')]
         return masters + [child for master in masters for child in children(master)]
 
     def get(self, ns, name, **more):
@@ -94,7 +95,7 @@ def running(demo):
 def test_status_before_anything(demo):
     done = demo.run('status')
     assert done.returncode == 3
-    assert done.stdout.count('stopped') == 5
+    assert done.stdout.count('stopped') == 6
 
 
 def test_the_first_start_shows_three_requests_and_their_answers(demo):
@@ -177,6 +178,15 @@ def test_starting_again_is_harmless(running):
     assert 'runs, pid' in running.good('status')
 
 
+def test_records_have_the_journal_protocol(running):
+    key_file = running.home / 'journal.key'
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+    client = journal_world.Client(running.state / 'run/stampd/journal.sock', key_file.read_text().strip())
+    assert client.ask(journal_world.SET, 'page', (journal_world.STRING, b'new'), journal_world.OVERWRITE)['error'] == ''
+    answer = running.get('lab', 'record', param={'commands': [{'do': 'get', 'key': 'page'}]}, admin=(running.home / 'admin.key').read_text().strip())[1]
+    assert answer['out']['results'][0]['value'] == 'new'
+
+
 def test_another_port_while_it_runs_is_refused(running):
     assert str(running.port) in one_line(running.run(STAMPD_PORT=str(free_port())))
 
@@ -215,7 +225,7 @@ def test_thumbnails_of_a_build_in_a_closed_folder(running):
     """The servers' users may enter neither the folder of the build nor that of the demonstration."""
     closed = Path(tempfile.mkdtemp(prefix='stampd-closed-', dir=ROOM))
     (closed / 'src').mkdir()
-    for program in ('stampd', 'stampctl', 'stamp-queue', 'stamp-thumbnail'):
+    for program in ('stampd', 'stampctl', 'stamp-queue', 'stamp-journal', 'stamp-thumbnail'):
         shutil.copy(BUILD / 'src' / program, closed / 'src')
     declared = closed / 'schema.json'
     declared.write_text(json.dumps({'classes': {'Photo': {'items': {'Main': {'singleton': True}}, 'thumbnails': {'small': {'width': 64, 'height': 64}}}}}))
@@ -249,7 +259,7 @@ def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory
     statuses, over = [], threading.Event()
 
     def give():
-        for program in ('stampd', 'stampctl', 'stamp-queue'):
+        for program in ('stampd', 'stampctl', 'stamp-queue', 'stamp-journal'):
             shutil.copy(BUILD / 'src' / program, build / 'src' / f'{program}.new')
             (build / 'src' / f'{program}.new').rename(build / 'src' / program)
 
@@ -263,7 +273,7 @@ def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory
 
     give()
     threads = [threading.Thread(target=ask, args=(number % 2,)) for number in range(4)]
-    masters = lambda: [running.pid(part) for part in ('stampd', 'queue', 'nginx')]  # noqa: E731
+    masters = lambda: [running.pid(part) for part in ('stampd', 'queue', 'journal', 'nginx')]  # noqa: E731
     try:
         for thread in threads:
             thread.start()
@@ -273,7 +283,7 @@ def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory
                 give()
             assert 'was replaced' in running.good(word, STAMPD_BUILD=str(build))
             after = masters()
-            assert after[0] != before[0] and after[1] != before[1] and after[2] == before[2] and not is_alive(before[0])
+            assert after[0] != before[0] and after[1] != before[1] and after[2] != before[2] and after[3] == before[3] and not is_alive(before[0])
             assert 'was replaced' not in running.good('start', STAMPD_BUILD=str(build)) and masters() == after
             wait_until(lambda: len(statuses) > asked + 20, what='answers of the new one')
         running.good('status')
@@ -447,7 +457,7 @@ def test_as_a_user_who_is_not_root():
         for folder in ('scripts', 'sql', 'nginx'):
             shutil.copytree(SOURCE / folder, place / folder)
         (place / 'build/src').mkdir(parents=True)
-        for program in ('stampd', 'stampctl', 'stamp-queue'):
+        for program in ('stampd', 'stampctl', 'stamp-queue', 'stamp-journal'):
             shutil.copy(BUILD / 'src' / program, place / 'build/src')
         demo.good()
         assert demo.get('demo', 'get', param={'docs': [{'c': 'Package', 'id': 'libc6'}]})[1]['out']['docs'][0]['v'] > 0
