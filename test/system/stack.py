@@ -362,10 +362,10 @@ class Stack:
     def worker_pids(self):
         """The processes that listen for requests, by number of worker; and the relay.  The others look like a worker until
         they have taken their names."""
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60  # one of the others may die again and again
         while True:
             names = {pid: name_of(pid) for pid in children(self.pid())}
-            others = {'stampd-live', 'stampd-keeper'} | ({'stampd-decrypt'} if self.settings.get('site_key_file') else set())
+            others = ({'stampd-live'} if self.settings.get('live') != 'off' else set()) | {'stampd-keeper'} | ({'stampd-decrypt'} if self.settings.get('site_key_file') else set())
             if (BUILD / 'src/stamp-thumbnail').exists() and self.settings.get('thumbnail_program') != 'none':
                 others |= {'stampd-thumbs'}
             if others <= set(names.values()) or time.monotonic() > end:
@@ -378,9 +378,17 @@ class Stack:
 
     @contextlib.contextmanager
     def keeper_stopped(self):
-        """Nothing is deleted meanwhile, whichever minute begins; yields what lets the keeper go on earlier."""
+        """Nothing is deleted meanwhile, whichever minute begins; yields what lets the keeper go on earlier.  It is stopped between two
+        transactions: others would wait for the locks of one that does not end."""
         keeper = self.keeper()
-        os.kill(keeper, signal.SIGSTOP)
+
+        def stopped():
+            os.kill(keeper, signal.SIGSTOP)
+            if not self.psql(None, "select 1 from pg_stat_activity where usename = 'stampd' and state <> 'idle'"):
+                return True
+            os.kill(keeper, signal.SIGCONT)
+            return False
+        wait_until(stopped, what='a moment without a transaction')
         try:
             yield lambda: os.kill(keeper, signal.SIGCONT)
         finally:
@@ -390,7 +398,7 @@ class Stack:
     @contextlib.contextmanager
     def relay_stopped(self):
         """Meanwhile no worker learns of a change that another program makes."""
-        relay = next(pid for pid in children(self.pid()) if name_of(pid) == 'stampd-relay')
+        relay = wait_until(lambda: [pid for pid in children(self.pid()) if name_of(pid) == 'stampd-relay'], what='the relay')[0]
         os.kill(relay, signal.SIGSTOP)
         try:
             yield
