@@ -13,13 +13,12 @@ import pytest
 import browser as browsers
 from hands import People
 from replay import DEMONSTRATION, learn
-from stack import BUILD, SOURCE, Stack, children, wait_until
+from stack import BUILD, PATIENCE_S, SOURCE, Stack, children, wait_until
 from web import FETCHES, build_web
 
 pytestmark = [pytest.mark.plain, FETCHES]  # a page is one test, and the longest takes 50 s
 
 PAGES = sorted(path.name for path in (SOURCE / 'doc/tutorial').glob('*.md'))
-SECONDS = 120
 
 
 class Shell:
@@ -123,7 +122,7 @@ def test_a_tutorial_can_be_typed(page, place, start_browser):
                 continue
             elif kind == 'text':  # of the terminal beside
                 assert beside, f'{where}: not printed, but:\n{printed}'
-                end = time.monotonic() + SECONDS
+                end = time.monotonic() + PATIENCE_S
                 while not is_shown(block, beside[-1][1].read_text()):
                     assert time.monotonic() < end, f'{where}: the terminal shows:\n{beside[-1][1].read_text()}'
                     time.sleep(0.1)
