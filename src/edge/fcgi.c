@@ -130,13 +130,11 @@ struct fcgi *fcgi_open(const struct fcgi_options *options)
     return fcgi;
 }
 
-/* Of one write.  What is read has the limit of read_limit alone: a socket with a timeout of its own for reads
- * would have any signal end the read, which libfcgi takes for the end of the connection: that of the timer of
- * read_limit, which fires though the read has time left, and the one that lets a stopped process go on. */
-static void limit_writes(int fd, int64_t ms)
+static void set_timeouts(int fd, int64_t ms)
 {
     struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit))
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit))
         log_fatal("cannot limit the time of a connection: %m");
 }
 
@@ -157,7 +155,7 @@ static void add_connection(struct fcgi *fcgi, int fd)
         fcgi->living->previous = request;
     fcgi->living = request;
     fcgi->connections++;
-    limit_writes(fd, fcgi->options.io_timeout_ms);
+    set_timeouts(fd, fcgi->options.io_timeout_ms);
     watch(fcgi, fd, request, EPOLLIN, EPOLL_CTL_ADD);
 }
 
@@ -532,7 +530,7 @@ bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struct bytes h
         int64_t left_ms = deadline_ms - clock_monotonic_ms();
         if (left_ms <= 0)
             return false;
-        limit_writes(request->fd, left_ms < most_ms ? left_ms : most_ms);
+        set_timeouts(request->fd, left_ms < most_ms ? left_ms : most_ms);
         fill_sheet(&sheet, request->fcgx.requestId, &head, &body);
         if (!write_sheet(request, &sheet))
             return false;
@@ -562,7 +560,7 @@ bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes b
     bool was_sent = write_answer(request, head, body);
     bool is_kept = was_sent && request->fcgx.keepConnection && request->input == INPUT_WHOLE;
     if (is_kept && request->is_hurried)
-        limit_writes(request->fd, fcgi->options.io_timeout_ms);
+        set_timeouts(request->fd, fcgi->options.io_timeout_ms);
     request->is_hurried = false;
     FCGX_Free(&request->fcgx, 0);
     if (!is_kept)

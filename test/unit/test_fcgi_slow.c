@@ -1,4 +1,4 @@
-/* fcgi: peers that send a byte now and then, and signals meanwhile. */
+/* fcgi: peers that send a byte now and then. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,14 +22,13 @@
 
 enum { LONG_MS = 10000 };
 
-static struct fcgi *open_server(const char *path, int64_t io_timeout_ms)
+static struct fcgi *open_server(const char *path)
 {
     int listener;
     char problem[256] = "";
     if (!fcgi_listen(path, FCGI_NO_GROUP, &listener, problem, sizeof problem))
         fail_msg("%s", problem);
-    return fcgi_open(
-        &(struct fcgi_options){.listener = listener, .wake = -1, .io_timeout_ms = io_timeout_ms});
+    return fcgi_open(&(struct fcgi_options){.listener = listener, .wake = -1, .io_timeout_ms = 200});
 }
 
 /* Another client is served. */
@@ -112,7 +111,7 @@ static void drip_to(struct fcgi *fcgi, const char *path, enum part part)
 static void slow_requests_are_ended(void **state UNUSED)
 {
     const char *path = folder_path("worker.sock");
-    struct fcgi *fcgi = open_server(path, 200);
+    struct fcgi *fcgi = open_server(path);
     for (int turn = 0; turn < 2; turn++) {
         drip_to(fcgi, path, HEAD);
         serve_another(fcgi, path);
@@ -121,54 +120,6 @@ static void slow_requests_are_ended(void **state UNUSED)
     }
     fcgi_close(fcgi);
     unlink(path);
-}
-
-/* As the timer of read_limit does, which was started for another request. */
-struct interrupting {
-    struct dripping dripping;
-    pthread_t reader;
-};
-
-static void *interrupt(void *argument)
-{
-    struct interrupting *interrupting = argument;
-    struct dripping *dripping = &interrupting->dripping;
-    for (; dripping->sent < dripping->data.size; dripping->sent++) {
-        clock_sleep_ms(1);
-        pthread_kill(interrupting->reader, SIGRTMIN);
-        if (send(dripping->fd, dripping->data.data + dripping->sent, 1, MSG_NOSIGNAL) != 1)
-            break;
-    }
-    return NULL;
-}
-
-static void a_timer_that_fires_ends_no_read_that_has_time(void **state UNUSED)
-{
-    const char *path = folder_path("worker.sock");
-    static const struct client_pair pairs[] = {{"REQUEST_URI", "/slow"}, {"CONTENT_LENGTH", "26"}, {0}};
-    const struct bytes text = BYTES("abcdefghijklmnopqrstuvwxyz");
-    struct fcgi *fcgi = open_server(path, LONG_MS);
-    struct builder out = {0}, body = {0}, answer = {0};
-    struct fcgi_request *request;
-    pthread_t thread;
-    int64_t size;
-    serve_another(fcgi, path); /* from now on there is a timer */
-    client_add_request(&out, false, pairs, text);
-    struct interrupting interrupting = {{.fd = client_connect(path), .data = builder_bytes(&out)},
-                                        pthread_self()};
-    assert_int_equal(pthread_create(&thread, NULL, interrupt, &interrupting), 0);
-    assert_int_equal(fcgi_wait(fcgi, LONG_MS, &request), FCGI_EVENT_REQUEST);
-    assert_int_equal(fcgi_read_body(request, 1000, &body, &size), FAULT_NONE);
-    pthread_join(thread, NULL);
-    assert_true(bytes_equal(builder_bytes(&body), text));
-    assert_true(fcgi_answer(request, BYTES("h\r\n\r\n"), NO_BYTES));
-    assert_true(client_read_answer(interrupting.dripping.fd, &answer));
-    close(interrupting.dripping.fd);
-    fcgi_close(fcgi);
-    unlink(path);
-    builder_free(&out);
-    builder_free(&body);
-    builder_free(&answer);
 }
 
 static int start(void **state UNUSED)
@@ -187,7 +138,6 @@ static int end(void **state UNUSED)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_requests_are_ended),
-                                       cmocka_unit_test(a_timer_that_fires_ends_no_read_that_has_time)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_requests_are_ended)};
     return cmocka_run_group_tests(tests, start, end);
 }
