@@ -125,6 +125,14 @@ def test_schemas_are_declared_and_shown(stack):
     assert code(ask(stack, 'lab', 'schema')) == code(ask(stack, 'z', 'schema', {'get': 'lab'})) == 'SCLOSED'
 
 
+def run_of_lab(stack):
+    """What the server says of it, once it has heard of what the command has written into the database."""
+    def heard():
+        out = stack.op('z', 'schema', {'run': 'lab'}, admin=True)['out']
+        return out if stack.psql('z', "select version from doc where class = 'SchemaRun' and id = 'lab' and ctime <> 0") == [(out['v'],)] else None
+    return wait_until(heard, what='the run as it is stored')
+
+
 def test_a_declaration_is_planned_and_applied_by_who_watches(stack):
     """Over HTTP it is only asked for: what works is stampctl schema watch, with the rights that the server lacks."""
     of_z = lambda param, **more: ask(stack, 'z', 'schema', param, stack.key, **more).json()  # noqa: E731
@@ -148,7 +156,7 @@ def test_a_declaration_is_planned_and_applied_by_who_watches(stack):
     assert of_z({'run': 'lab'})['out'] == {'v': asked, 'run': {'do': 'plan', 'of': declared, 'state': 'asked'}}
     assert of_z({'plan': {'ns': 'lab', 'if': declared}})['out']['v'] == asked, 'the same is asked for once'
     watch()
-    planned = of_z({'run': 'lab'})['out']
+    planned = run_of_lab(stack)
     assert planned['run'] == {'do': 'plan', 'of': declared, 'state': 'done'} and planned['v'] > asked
     assert planned['printed']['text'] == stack.admin('schema', 'plan', 'lab').text and 'x_Town_Main' in planned['printed']['text']
     assert applied_now() == before != schema, 'a plan applies nothing'
@@ -156,17 +164,17 @@ def test_a_declaration_is_planned_and_applied_by_who_watches(stack):
     asked = of_z({'apply': {'ns': 'lab', 'if': declared}})['out']['v']
     assert of_z({'run': 'lab'})['out'] == {'v': asked, 'run': {'do': 'apply', 'of': declared, 'state': 'asked'}}
     watch()
-    applied = of_z({'run': 'lab'})['out']
+    applied = run_of_lab(stack)
     assert applied['run']['state'] == 'done' and applied['printed']['text'].endswith('lab: the declaration is applied\n')
     assert applied_now() == schema
     assert stack.op('lab', 'find', {'c': 'Town', 'i': 'Main', 'where': [{'f': 'name', 't': 'eq', 'v1': 'Ulm'}]})['out'] == {'ids': ['ulm']}
     watch()
-    assert of_z({'run': 'lab'})['out'] == applied, 'what is done is not done again'
+    assert run_of_lab(stack) == applied, 'what is done is not done again'
 
     of_z({'apply': {'ns': 'lab', 'if': declared}})
     of_z({'set': {'ns': 'lab', 'if': declared, 'schema': None}})
     watch()
-    failed = of_z({'run': 'lab'})['out']
+    failed = run_of_lab(stack)
     assert failed['run']['state'] == 'failed' and 'another version' in failed['printed']['text']
     assert applied_now() == schema, 'another declaration than that of the request is not applied'
 
@@ -176,7 +184,7 @@ def test_a_declaration_is_planned_and_applied_by_who_watches(stack):
     assert 'another stampctl schema watch' in watch(status=1).error
     stack.psql('z', lock.format('unlock'))
     watch()
-    assert of_z({'run': 'lab'})['out']['run'] == {'do': 'apply', 'of': 0, 'state': 'done'}, 'what was interrupted is run again'
+    assert run_of_lab(stack)['run'] == {'do': 'apply', 'of': 0, 'state': 'done'}, 'what was interrupted is run again'
     assert applied_now() == {'classes': {}}
 
     for id_, wrong in (('--help', {'do': 'apply', 'of': 0, 'state': 'asked'}), ('lab', {'do': 'drop', 'of': 0, 'state': 'asked'}), ('lab', {'do': 'apply', 'of': '0 --batch', 'state': 'asked'})):
@@ -189,7 +197,7 @@ def test_a_declaration_is_planned_and_applied_by_who_watches(stack):
 def test_of_what_is_printed_some_is_kept(stack):
     """Of a plan the beginning, of an apply the end, in whole lines."""
     ask_for = lambda deed: stack.op('z', 'schema', {deed: {'ns': 'lab'}}, admin=True)  # noqa: E731
-    printed = lambda: stack.op('z', 'schema', {'run': 'lab'}, admin=True)['out']['printed']['text']  # noqa: E731
+    printed = lambda: run_of_lab(stack)['printed']['text']  # noqa: E731
     item = f'I{"i" * 15}'
     classes = {f'C{number:03}{"c" * 12}': {'items': {item: {'singleton': True, 'fields': {'f' * 25: 'int'}}}} for number in range(120)}
     stack.op('z', 'schema', {'set': {'ns': 'lab', 'schema': {'classes': classes}}}, admin=True)
