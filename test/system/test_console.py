@@ -444,6 +444,7 @@ def test_tasks_of_all_namespaces_are_on_one_page(stack, desk):
     desk.fill('Show', 'parked')
     desk.shows('There are no such tasks.')
     stack.admin('ns', 'state', 'team', 'gone')
+    wait_until(lambda: stack.ping('team').json()['state'] == 3, what='the state, which the page reads once')
     desk.fill('Show', 'due')
     desk.shows('The tasks of team could not be read: OGONE')
     stack.admin('ns', 'state', 'team', 'on')
