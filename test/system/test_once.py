@@ -459,12 +459,19 @@ def kill_a_worker(stack):
         pass
 
 
-def test_effects_happen_once_while_workers_are_killed(stack):
-    Counting(stack).run(lambda: kill_a_worker(stack), 20)
+@pytest.fixture
+def harmed(stack):
+    """Afterwards no worker rests before it connects again."""
+    yield stack
+    stack.restart_stampd()
 
 
-def test_effects_happen_once_while_backends_are_terminated(stack):
-    Counting(stack).run(lambda: stack.psql(
+def test_effects_happen_once_while_workers_are_killed(harmed):
+    Counting(harmed).run(lambda: kill_a_worker(harmed), 20)
+
+
+def test_effects_happen_once_while_backends_are_terminated(harmed):
+    Counting(harmed).run(lambda: harmed.psql(
         None, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and random() < 0.5"), 60)
 
 
