@@ -83,7 +83,8 @@ def test_a_namespace_moves_while_it_is_served(stack, there, tmp_path):
     with History(stack, there) as history:
         history.run(3)
         done = move(stack, there, tmp_path, 'lab', timeout=300)
-        history.run(3)
+        since = history.campaign.noted.value
+        wait_until(lambda: history.campaign.noted.value > since + 50, what='requests after the move')
     assert 'moved' in done.text
     gone = refused('OGONE', stack.put, 'lab', line('late', 'a', 1))
     assert gone.body['detail'] == 'The namespace has moved to another server.'
