@@ -421,7 +421,7 @@ class Stack:
     def kill_worker(self, pid=None, how=signal.SIGKILL):
         """The process `pid`, which may have ended by itself already, or one of the workers: another one, should it end meanwhile."""
         while pid is None:
-            drawn = random.choice(self.worker_pids())
+            drawn = random.choice(wait_until(self.worker_pids, what='a worker'))
             try:
                 os.kill(drawn, how)
             except ProcessLookupError:

@@ -260,16 +260,30 @@ class Holder(Listener):
         self.work.set()
 
 
+def read(stack, id_):
+    """None: no worker answers."""
+    try:
+        return stack.get('lab', ('Person', id_))
+    except Problem as problem:
+        assert problem.status in (502, 503), problem
+        return None
+
+
 def catch_up(stack, source):
-    """Looks at what is stale, as a client does."""
+    """Looks at what is stale, as a client does: later, while no worker answers."""
     while source['stale']:
         one = source['stale'].pop()
-        if one == '@':
-            found = stack.op('lab', 'collection', {'c': 'Person', 'collection': 'team', 'value': 't', 'want': 'ids',
-                                                   'limit': 1000})['out']['ids']
-            source['team'] = {id_: version for id_, version in found}
-        else:
-            source['copies'][one] = stack.get('lab', ('Person', one))['v']
+        try:
+            if one == '@':
+                found = stack.op('lab', 'collection', {'c': 'Person', 'collection': 'team', 'value': 't', 'want': 'ids',
+                                                       'limit': 1000})['out']['ids']
+                source['team'] = {id_: version for id_, version in found}
+            else:
+                source['copies'][one] = stack.get('lab', ('Person', one))['v']
+        except Problem as problem:
+            assert problem.status in (502, 503), problem
+            source['stale'].add(one)
+            return
 
 
 def slow_writer(stack, ids, chance, until):
@@ -321,7 +335,7 @@ def test_a_random_history_misses_nothing(lab):
             if act == 0 and number % 5 == 4:
                 os.kill(live_pid(lab), signal.SIGKILL)
             elif act == 1:
-                lab.kill_worker(chance.choice(lab.worker_pids()))
+                lab.kill_worker(chance.choice(wait_until(lab.worker_pids, what='a worker')))
             if act != 3:
                 holder.close()
                 holder = come_again_as(Holder, lab, ids, source, last=holder.last)
@@ -332,7 +346,9 @@ def test_a_random_history_misses_nothing(lab):
 
     def is_equal():
         catch_up(lab, source)
-        documents = {id_: lab.get('lab', ('Person', id_)) for id_ in ids}
+        if source['stale']:
+            return False
+        documents = {id_: wait_until(lambda id_=id_: read(lab, id_), what='an answer') for id_ in ids}
         wanted = {id_: document['v'] for id_, document in documents.items()}
         team = {id_ for id_, document in documents.items() if document['items'][0]['j']['team'] == 't'}
         return source['copies'] == wanted and {id_ for id_ in source['team'] if id_ in ids} == team

@@ -299,7 +299,8 @@ def test_nothing_is_missed_whatever_is_killed(lab):
             seen = events[0]
             wait_until(lambda: events[0] > seen + 5, what='some events')
             with contextlib.suppress(ProcessLookupError):
-                os.kill(live_pid(lab) if number % 2 else lab.worker_pids()[number % 3], signal.SIGKILL)
+                workers = wait_until(lab.worker_pids, what='a worker')
+                os.kill(live_pid(lab) if number % 2 else workers[number % len(workers)], signal.SIGKILL)
     finally:
         over.set()
         for thread in threads:
