@@ -16,6 +16,7 @@ dist-hook:
 
 # The pages and the client library, where they were built: from a release always, from a checkout by scripts/build-web PACKAGE BUILD/web/PACKAGE.
 webdir = $(pkgdatadir)/web
+sitedir = $(docdir)/html
 install-data-local:
 	@for page in client console catalogue; do \
 		from=$(srcdir)/web/$$page; \
@@ -26,10 +27,17 @@ install-data-local:
 			echo "$$page is not installed: it was not built (scripts/build-web, which needs npm)"; \
 		fi; \
 	done
+	@test ! -e site/dist/index.html || { $(MKDIR_P) "$(DESTDIR)$(sitedir)" && cp -R site/dist/. "$(DESTDIR)$(sitedir)"; }
 uninstall-local:
 	rm -rf "$(DESTDIR)$(webdir)"
+	test ! -e site/dist/index.html || rm -rf "$(DESTDIR)$(sitedir)"
 clean-local:
-	rm -rf deb web web.log
+	rm -rf deb site web web.log
+
+# The documentation as a site, in site/dist; without Sphinx nothing is done.
+.PHONY: site
+site:
+	@$(srcdir)/scripts/build-site $(abs_builddir)/site || test $$? = 77
 
 # The house checks ask which programs this build has.
 if THUMBNAILS

@@ -13,7 +13,7 @@
 #   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start again when it cannot enter the build, and
 #                  so does what it runs itself
 #
-# In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log; www (pages at /) and console, where they are.
+# In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log; www (pages at /), console and doc, where they are.
 # Started by root, each part has the user of its own that it would have in production; else all run as the caller.
 # PostgreSQL identifies a client by the owner of its process (peer): there is no password anywhere.
 
@@ -489,6 +489,7 @@ nginx_configure() {
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
     [ ! -e "$STACK/console/index.html" ] || set -- "$@" --console "$STACK/console"
+    [ ! -e "$STACK/doc/index.html" ] || set -- "$@" --doc "$STACK/doc"
     [ ! -d "$STACK/www" ] || set -- "$@" --root "$STACK/www"
     STAMPD_NGINX=$SOURCE/nginx STAMPD_NGINX_MODULE=$STACK_BUILD/nginx/module/ngx_http_stampd_module.so stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
         stack_why "$STACK/log/nginx.configure.log" "nginx's configuration could not be written"

@@ -118,11 +118,9 @@ static bool are_plain(const struct control *control, const struct nginx_options 
         if (!cmd_nginx_is_plain(words[i][0], words[i][1]))
             return false;
     const char *const others[][2] = {
-        {"--user", options->user},
-        {"--acme", options->site.acme},
-        {"--root", options->site.root},
-        {"--console", options->site.console},
-        {"--include", options->site.include},
+        {"--user", options->user},      {"--acme", options->site.acme},
+        {"--root", options->site.root}, {"--console", options->site.console},
+        {"--doc", options->site.doc},   {"--include", options->site.include},
     };
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (others[i][1] && !cmd_nginx_is_plain(others[i][0], others[i][1]))
@@ -170,6 +168,7 @@ static void cmd_nginx_complete(struct control *control, struct nginx_options *op
     site->acme = site->acme ? absolute(arena, site->acme) : NULL;
     site->root = site->root ? absolute(arena, site->root) : NULL;
     site->console = site->console ? absolute(arena, site->console) : NULL;
+    site->doc = site->doc ? absolute(arena, site->doc) : NULL;
     site->is_proxied = *control->settings.trusted_proxies &&
                        strcmp(control->settings.client_address_header, "proxy_protocol") == 0;
     options->certificate = absolute(arena, options->certificate);
@@ -267,6 +266,7 @@ static void fill_in_texts(struct filling_in *filling)
         {"CLIENT", *settings->exempt_clients ? "$stampd_client" : "$remote_addr"},
         {"CLIENT_ADDRESS_HEADER", settings->client_address_header},
         {"CONSOLE", site->console},
+        {"DOC", site->doc},
         {"ERRORS", nginx_refusals(arena, settings, site)},
         {"ERROR_LOG", options->error_log},
         {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},

@@ -6,10 +6,10 @@
 #include "control/control.h"
 
 struct site {
-    struct option_words listen, http, names;     /* addresses and ports; a port alone means all addresses */
-    const char *acme, *root, *console, *include; /* NULL: none */
-    int64_t hsts_s;                              /* 0: none */
-    bool is_proxied;                             /* connections begin with a PROXY protocol header */
+    struct option_words listen, http, names; /* addresses and ports; a port alone means all addresses */
+    const char *acme, *root, *console, *doc, *include; /* NULL: none */
+    int64_t hsts_s;                                    /* 0: none */
+    bool is_proxied;                                   /* connections begin with a PROXY protocol header */
 };
 
 /* The options of the site. */
@@ -31,6 +31,8 @@ struct site {
                     "Serve files from FOLDER at every path that is not a namespace's."),                     \
         OPTION_TEXT("console", "FOLDER", &(site)->console,                                                   \
                     "Serve the administrator's page in FOLDER at /console/ (default: it is not served)."),   \
+        OPTION_TEXT("doc", "FOLDER", &(site)->doc,                                                           \
+                    "Serve the documentation in FOLDER at /doc/ (default: it is not served)."),              \
         {.name = "include",                                                                                  \
          .argument = "FILES",                                                                                \
          .help = "Include your own directives for the public server, as /etc/nginx/stampd.d/*.conf.",        \

@@ -47,6 +47,7 @@ static void setup_add_site(struct setup_words *words, struct arena *arena, const
     setup_add_option(words, "--include", site->include);
     setup_add_option(words, "--root", site->root);
     setup_add_option(words, "--console", site->console);
+    setup_add_option(words, "--doc", site->doc);
     if (site->hsts_s)
         setup_add_option(words, "--hsts", arena_printf(arena, "%lld", (long long)site->hsts_s));
 }
