@@ -4,7 +4,7 @@ import re
 import pytest
 
 from schema import Schemas
-from stack import Problem
+from stack import Problem, wait_until
 
 pytestmark = pytest.mark.plain  # plans of the database alone
 
@@ -35,6 +35,7 @@ def plan_of(stack, where, **more):
     """What is found, and the plan that found it."""
     before = len(stack.log('postgres'))
     found = stack.op('lab', 'find', {'c': 'Package', 'i': 'Sta', 'where': where, **more})['out']
+    wait_until(lambda: not stack.psql(None, "select 1 from pg_stat_activity where usename = 'stampd' and state <> 'idle'"), what='the end of the statement, and its plan')
     plans = re.findall(r'plan:\n((?:\t.*\n)+)', stack.log('postgres')[before:])
     plans = [plan for plan in plans if 'x_Package_Sta' in plan]
     assert plans, stack.log('postgres')[before:]
