@@ -112,6 +112,10 @@ dist_todoexample_DATA = doc/examples/todo/rules.json doc/examples/todo/todo.html
 exampleclientdir = $(docdir)/doc/examples/client
 dist_exampleclient_DATA = doc/examples/client/README.md doc/examples/client/stampd_client.py
 
+# For Prometheus and Grafana: operating.md
+monitoringexampledir = $(docdir)/doc/examples/monitoring
+dist_monitoringexample_DATA = doc/examples/monitoring/alerts.yml doc/examples/monitoring/grafana.json
+
 # The client library in React and in Svelte
 exampleframeworksdir = $(docdir)/doc/examples/frameworks
 dist_exampleframeworks_DATA = doc/examples/frameworks/README.md doc/examples/frameworks/List.svelte doc/examples/frameworks/build.js \
