@@ -91,12 +91,15 @@ class Cutter:
         self.name, self.when, self.left, self.cuts = None, None, 0, 0
 
     def __enter__(self):
-        os.rename(self.path, self.real)
+        """At no moment is there no socket."""
+        own = f'{self.path}.own'
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        os.chmod(self.path, 0o777)
+        self.listener.bind(own)
+        os.chmod(own, 0o777)
         self.listener.listen(100)
         threading.Thread(target=self.accept, daemon=True).start()
+        os.link(self.path, self.real)
+        os.rename(own, self.path)
         return self
 
     def __exit__(self, *_):
