@@ -176,7 +176,11 @@ static void refuse_option(const struct command *command, const struct option_lin
     for (size_t i = 0; i < count; i++)
         builder_printf(&known, "%s ", lines[i].name);
     const char *nearest = meant(&known, name, room);
-    if (*nearest && strncmp(word, "--", 2) == 0)
+    if (strncmp(word, "--", 2) != 0)
+        message_print("%s: %s: there is no such option; a word that begins with - stands behind -- "
+                      "(see stampctl %s --help)",
+                      command->name, word, command->name);
+    else if (*nearest)
         message_print("%s: %s: there is no such option; is --%s meant? (see stampctl %s --help)",
                       command->name, word, nearest, command->name);
     else
@@ -231,7 +235,10 @@ enum options_result options_read(const struct command *command, const struct opt
         }
         const struct option_line *line = code == '?' ? NULL : find_line(lines, count, code);
         if (!line) {
-            refuse_option(command, lines, count, argv[optind - 1]);
+            /* A letter need not be the last one of its word, which getopt is still at then. */
+            const char letter[] = {'-', (char)optopt, '\0'};
+            bool is_letter = optopt > 0 && optopt < LONG_ONLY && !find_line(lines, count, optopt);
+            refuse_option(command, lines, count, is_letter ? letter : argv[optind - 1]);
             return OPTIONS_WRONG;
         }
         if (!options_take_value(command, line, optarg))

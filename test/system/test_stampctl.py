@@ -84,7 +84,8 @@ def test_wrong_usage_is_one_line_and_2(stack, words):
 
 @pytest.mark.parametrize('words, meant', [('nss', 'is ns meant?'), ('ns lst', 'is ns list meant?'), ('tsk', 'is task meant?'),
                                           ('ns create x --axcess read', 'is --access meant?'), ('load --bach 5 u f', 'is --batch meant?'),
-                                          ('quux', 'there is no such command (see'), ('ns list --quux', 'there is no such option (see')])
+                                          ('quux', 'there is no such command (see'), ('ns list --quux', 'there is no such option (see'),
+                                          ('account show --json -Xq3', 'show: -X: there is no such option; a word that begins with - stands behind -- (see')])
 def test_what_was_meant(words, meant):
     outcome = stampctl(*words.split(), status=2)
     assert meant in outcome.error and outcome.error.count('\n') == 1
