@@ -209,7 +209,6 @@ libstampd_a_SOURCES = \
 	src/edge/pg/pg_run.c \
 	src/edge/pg/pg_stream.c src/edge/pg/pg_stream.h \
 	src/edge/pg/pg_translation.c src/edge/pg/pg_translation.h \
-	src/edge/read_limit.c src/edge/read_limit.h \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
 	src/edge/tarball.c src/edge/tarball.h \
 	src/edge/write_parts.c src/edge/write_parts.h \

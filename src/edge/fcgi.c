@@ -24,7 +24,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/read_limit.h"
 #include "edge/write_parts.h"
 
 enum {
@@ -130,6 +129,8 @@ struct fcgi *fcgi_open(const struct fcgi_options *options)
     return fcgi;
 }
 
+/* Of one read and of one write.  nginx sends a head at once, and a body that it has; whose request takes too
+ * long nevertheless is ended by the supervisor. */
 static void set_timeouts(int fd, int64_t ms)
 {
     struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
@@ -272,9 +273,7 @@ static bool begin_request(struct fcgi_request *request)
     fcgx->ipcFd = request->fd;
     fcgx->keepConnection = 1; /* otherwise FCGX_Accept_r would close it first */
     FCGX_Detach(fcgx);
-    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
     bool has_failed = FCGX_Accept_r(fcgx) != 0;
-    read_limit_end();
     if (has_failed) {
         drop_connection(request, -1); /* closed by the library */
         return false;
@@ -352,10 +351,8 @@ static void discard_input(struct fcgi_request *request)
 {
     static char waste[65536];
     while (request->input == INPUT_OPEN) {
-        read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
         if (FCGX_GetStr(waste, sizeof waste, request->fcgx.in) < (int)sizeof waste)
             request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-        read_limit_end();
     }
 }
 
@@ -392,9 +389,7 @@ enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct bui
     if (fault)
         return fault;
     size_t start = body->size;
-    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
     fault = read_whole(request, (size_t)*size_r, body);
-    read_limit_end();
     if (fault)
         body->size = start;
     return fault;
@@ -411,7 +406,6 @@ enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room
         return FAULT_ABODY;
     size_t most = room_size < INT_MAX ? room_size : INT_MAX;
     int want = (int64_t)most < request->input_left ? (int)most : (int)request->input_left;
-    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
     int got = want ? FCGX_GetStr(room, want, request->fcgx.in) : 0;
     if (got < want) {
         request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
@@ -421,7 +415,6 @@ enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room
         *size_r = (size_t)got;
         fault = request->input_left ? FAULT_NONE : end_input(request);
     }
-    read_limit_end();
     return fault;
 }
 

@@ -26,7 +26,7 @@ struct fcgi_request; /* the request being served; its texts live until it is ans
 struct fcgi_options {
     int listener;          /* ownership passes to fcgi: closed when listening ends */
     int wake;              /* a borrowed descriptor that ends a wait when it is readable; -1: none */
-    int64_t io_timeout_ms; /* timeout of a head, of a body, of one write */
+    int64_t io_timeout_ms; /* timeout of one read, of one write */
 };
 struct fcgi *fcgi_open(const struct fcgi_options *options) __attribute__((returns_nonnull));
 /* Closes everything; no request may be in progress. */
