@@ -14,7 +14,7 @@ from browser import Browser
 from stack import PATIENCE_S, SOURCE
 from web import run, serve_page
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.timeout(180)]  # Sphinx reads all pages, which takes a quarter of a minute of a processor
 
 STACK = {'workers': 2}
 LOADS = {'src', 'srcset', 'poster', 'data'}
