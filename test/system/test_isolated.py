@@ -75,6 +75,12 @@ def get_by_each(stack, ns, name, headers=None, **body):
                 assert answer.status == 200, answer.body
 
 
+def listens(stack, *namespaces):
+    """From now on copies are kept: whatever was read before the relay listens to a namespace may be old."""
+    for ns in namespaces:
+        wait_until(lambda ns=ns: f'relay listens database=stampd_{ns}' in stack.log(), what='the relay')
+
+
 def first_answer(stack):
     """The text of the document.  Each worker opens its own session again, so that one may still be refused behind another's commit."""
     answers = []
@@ -89,7 +95,7 @@ def cut_off(hosts, prepare=lambda stack: None, **more):
     settings = {'hosts': hosts, 'connect_timeout_s': CONNECT_S, 'restart_young_ms': 0, **more}
     with Stack('isolated', workers=WORKERS, settings=settings, namespaces={'z': 'closed', 'lab': 'open', 'team': 'closed', 'shut': 'open'}) as stack:
         stack.put('lab', {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'kept'}]})
-        wait_until(lambda: 'relay listens database=stampd_lab' in stack.log(), what='the relay')
+        listens(stack, 'lab')
         get_by_each(stack, 'lab', NAME)
         prepare(stack)
         with isolated(stack):
@@ -188,6 +194,8 @@ class Callers:
         self.ways = [(ids['session'], {'headers': bearer(self.session.token)}), (ids['session'], {'key': self.session.token}),
                      (ids['session'], {'headers': {**cookie('team', self.session.token), 'Origin': stack.url}}),
                      (ids['service'], {'headers': bearer(self.service.token)}), (ids['token'], {'headers': bearer(token)})]
+        assert self.ask(PLAN, ns='shut').status_code == 200
+        listens(stack, 'team', 'shut')
         for account, way in self.ways:
             for name in (PLAN, (ORDER[0], ORDER[1] + account)):
                 assert self.ask(name, **way).status_code == 200
@@ -285,7 +293,7 @@ def test_an_age_holds_while_no_notification_arrives():
     """What another host has changed is seen when the age is over, also by a worker whose relay stands still."""
     with Stack('isolated', workers=WORKERS, settings={'hosts': 'many'}, namespaces={'z': 'closed', 'lab': 'open'}) as stack:
         stack.put('lab', {'c': NAME[0], 'id': NAME[1], 'items': [{'c': 'Text', 'j': 'kept'}]})
-        wait_until(lambda: 'relay listens database=stampd_lab' in stack.log(), what='the relay')
+        listens(stack, 'lab')
         for _ in range(4 * WORKERS):
             assert first_answer(stack) == 'kept'
         with stack.relay_stopped():
