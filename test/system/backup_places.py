@@ -1,13 +1,11 @@
 """Backups of a stack whose files are in a directory and in an object store: what the tests of `stampctl backup` share."""
 import itertools
-import os
 import shutil
-import signal
 
 import pytest
 
 from object_service import Service
-from stack import PATIENCE_S, give, wait_until
+from stack import give
 from test_attachment_http import checked, fetch, send, sha, store
 from test_backup import Backup
 from vault import new_site_key
@@ -28,9 +26,7 @@ class Places:
         self.path = stack.path / 'etc/stores'
         self.name_store()
         stack.set(object_stores_file=self.path, site_key_file=new_site_key(stack))
-        before = set(stack.nginx_workers())
-        os.kill(stack.pid('nginx'), signal.SIGHUP)
-        wait_until(lambda: stack.nginx_workers() and not before & set(stack.nginx_workers()), PATIENCE_S, 'nginx has read its files again')
+        stack.reload_nginx()
         stack.put('lab', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
         stack.admin('files', 'place', 'lab', 'own')
 

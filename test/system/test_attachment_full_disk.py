@@ -1,7 +1,6 @@
 """A disk that is full while files of attachments are uploaded, continued, imported, or brought back from an object store: a refusal in words, nothing
 that is half there, and all of it when there is room again."""
 import os
-import signal
 
 import pytest
 
@@ -32,9 +31,7 @@ def full_disk(stack):
     stores.chmod(0o600)
     give(stores)
     stack.set(blob_directory=folder, object_stores_file=stores)
-    before = set(stack.nginx_workers())
-    os.kill(stack.pid('nginx'), signal.SIGHUP)
-    wait_until(lambda: stack.nginx_workers() and not before & set(stack.nginx_workers()), PATIENCE_S, 'nginx has read its files again')
+    stack.reload_nginx()
     disk.folder, disk.service = folder, service
     yield disk
     stack.step('stampd', 'stop', 'now')
