@@ -575,7 +575,7 @@ class Stack:
             self.put('z', {'c': 'Namespace', 'id': code, 'items': [item]}, admin=True)
 
     def older_transactions_end(self):
-        """Waits for the transactions that are under way in the cluster: changes behind the oldest one are told twice, by a token, and
+        """Waits for the transactions that are under way in the cluster: changes behind the oldest one are reported twice, by a token, and
         exported twice."""
         (begun,), = self.psql(None, 'select pg_snapshot_xmax(pg_current_snapshot())::text')
         wait_until(lambda: self.psql(None, 'select 1 where pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8', (begun,)), what='the end of older transactions')

@@ -488,7 +488,7 @@ def test_events_of_classes_and_records(client_of, admin_key, id):
         assert next(event for event in events if (f'records:{id}', 0) in event.changed)
         resumed = live.last
     with Live(client, 'Note') as live:
-        live.last = resumed[:-1] + 'x'  # altered: it begins anew
+        live.last = resumed[:-1] + 'x'  # altered: it starts from the beginning
         assert next(iter(live)).is_all
 
 

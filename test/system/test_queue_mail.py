@@ -148,7 +148,7 @@ def test_the_second_of_an_interval_is_told_when_it_ends(server, start, open_offi
             manager.wakeup(server.add(number, op='Fail'))
         wait(lambda: manager.log.count('failed namespace') == failures + 2, 'the other failures')
         is_in_time = len(office.mails) == 1
-        wait(lambda: all(any(f'task00000{number}' in text for _, _, text, _ in office.mails[1:]) for number in (2, 3)), 'all to be told')
+        wait(lambda: all(any(f'task00000{number}' in text for _, _, text, _ in office.mails[1:]) for number in (2, 3)), 'a mail about each failure')
         manager.stop()
     assert len(office.mails) == 2
 

@@ -669,7 +669,7 @@ def test_what_is_no_longer_the_attempts_leaves_the_batch(stack, manager, signs):
 
 
 def test_the_limit_of_an_operation_holds_whether_its_tasks_share_a_commit_or_not(stack, manager):
-    """Brief has 4 seconds: alone, together, and each anew once it has left the others."""
+    """Brief has 4 seconds: alone, together, and each with four more seconds once it has left the others."""
     slow = {'id': 'slow', 'pause_ms': 4500}
     task = ask(stack, 'Brief', slow)
     outcome = manager.run(task, status=500)
