@@ -142,14 +142,19 @@ def test_it_survives_a_restart_and_every_worker_knows_it(lab, session):
 
 
 def test_life_ends_and_what_has_ended_is_purged(lab, session):
-    subs(lab, session, {'defs': ['Note'], 'life': 5, 'push': address(), 'context': 'x'})
-    note = {'c': 'Note', 'id': 'life', 'items': [{'c': 'T', 'j': 1}]}
-    CLOCK.set(4)
-    assert write(lab, session, note) == ['Note']
+    def note():
+        return {'c': 'Note', 'id': 'life', 'items': [{'c': 'T', 'j': secrets.token_hex()}]}
+
+    def told_in_its_last_minute():
+        CLOCK.set(0)
+        subs(lab, session, {'defs': ['Note'], 'life': 5, 'push': address(), 'context': 'x'})
+        CLOCK.set(4)
+        return write(lab, session, note())
+    assert in_one_minute(told_in_its_last_minute) == ['Note']
     CLOCK.set(6)
     refused('NSUBSCRIPTION', subs, lab, session)
     refused('NSUBSCRIPTION', subs, lab, session, {'life': 9})  # nothing brings it back
-    assert write(lab, session, {**note, 'items': [{'c': 'T', 'j': 2}]}) is None
+    assert write(lab, session, note()) is None
     assert subs(lab, session, {'add': ['Other']}).items() >= {'defs': ['Other'], 'push': False}.items()
     CLOCK.set(0)
     lab.psql('lab', 'update subscription set until = present_minute() where session = %s', (session,))
