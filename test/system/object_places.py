@@ -15,11 +15,11 @@ STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', 'shut': 'clo
 PIECE = 8 << 20
 
 
-def age_files(paths, seconds=3):
-    """Files that have been leaving for so long may go."""
+def age_files(paths, before):
+    """Files that have been leaving since before this moment may go."""
     for path in paths:
         with contextlib.suppress(FileNotFoundError):  # it has gone
-            if path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - seconds:
+            if path.stat().st_mode & 0o1000 and path.stat().st_mtime < before:
                 os.utime(path, (time.time() - 100, time.time() - 100))
 
 
@@ -59,7 +59,7 @@ class Places:
 
     def age(self):
         """What has been leaving for three seconds may go: requests that found it before have ended."""
-        age_files(path for path in map(self.local, self.contents.values()) if path)
+        age_files((path for path in map(self.local, self.contents.values()) if path), time.time() - 3)
         self.stack.psql('lab', f"update blob_left set since = {LONG_AGO} where since < stamp_of(now() - interval '3 seconds')")
 
     def is_settled(self, name):

@@ -18,6 +18,7 @@ from vault import create, new_site_key
 STACK = {'workers': 2, 'namespaces': {'z': 'closed'}, 'settings': {'keep_interval_s': 1, 'limit_client_connections': 0, 'restart_young_ms': 0}}
 pytestmark = pytest.mark.plain
 BODIES = {f'f{size}': text(size) for size in (0, 1, CHUNK, 3 * CHUNK + 5, (1 << 20) + 3)}
+TICK_S = 0.05  # the times of files are those of the kernel's last tick
 
 
 @pytest.fixture(scope='module')
@@ -45,9 +46,10 @@ def places(stack):
 
 def age(stack):
     """What has been leaving for three seconds, and since before a round of the reader began, may go."""
-    seconds = max(3, time.time() - (getattr(stack, 'reading_since', None) or time.time()))
-    age_files(files(stack), seconds)
-    stack.psql('vault', f"update blob_left set since = {LONG_AGO} where since < stamp_of(now() - %s * interval '1 second')", (seconds,))
+    now = time.time()
+    before = min(now - 3, (getattr(stack, 'reading_since', None) or now) - TICK_S)
+    age_files(files(stack), before)
+    stack.psql('vault', f'update blob_left set since = {LONG_AGO} where since < stamp_of(to_timestamp(%s))', (before,))
 
 
 def move(stack, name, is_whole=True):
