@@ -90,7 +90,7 @@ def test_domains_are_found_behind_others_however_many_tasks_wait_there(stack, st
 
 
 def test_of_a_domain_in_which_nothing_may_start_now_what_may_start_first_comes(stack):
-    now, later, last = (stack.psql('lab', 'select stamp_of(now() + make_interval(secs => %s))', (seconds,))[0][0] for seconds in (0, 300, 600))
+    now, later, last = (stack.psql('lab', "select stamp_of(date_trunc('second', now()) + make_interval(secs => %s))", (seconds,))[0][0] for seconds in (0, 300, 600))
     strict = create(stack, domain='d', priority=30, startat=later, strict=True)
     behind = create(stack, domain='d', priority=1, startat=EARLY, strict=True)
     loose = create(stack, domain='d', priority=9, startat=later + 1)
