@@ -438,6 +438,13 @@ class Stack:
         self.step('stampd', 'stop', 'now')
         self.step('stampd', 'start')
 
+    def end_sessions(self):
+        """Restarts stampd.  PostgreSQL has counted what the former sessions have read when this returns: it does so when they end, which is
+        after their workers have."""
+        sessions = set(self.backends())
+        self.restart_stampd()
+        wait_until(lambda: not sessions & set(self.backends()), what='the ends of the sessions')
+
     def stop_postgres(self, how='fast'):
         """fast, immediate or kill"""
         for connection in self.connections.values():
