@@ -14,7 +14,7 @@ EARLY, LATE = 200101000000000, 400101000000000
 
 @pytest.fixture(scope='module')
 def stack():
-    with Stack('tasktables', workers=1) as running:
+    with Stack('tasktables', workers=1, postgres={'autovacuum': 'off'}) as running:  # after it a session reads what it knows of tables again, and counts the pages
         yield running
 
 
