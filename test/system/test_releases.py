@@ -149,6 +149,6 @@ def test_a_rewriting_whose_apply_was_killed_goes_on_by_itself(lab, schemas):
             thread.join()
     rows = [json.loads(text) for text, in lab.psql('lab', "select content from item where class = 'Person' and iclass = 'Main' and id like 'w0%%'")]
     assert len(rows) == 600 and all(set(row) == {'team', 'n'} for row in rows)
-    assert 'has rewritten the documents of a class' in lab.log()
+    wait_until(lambda: 'has rewritten the documents of a class' in lab.log(), what='the line of the log, which the keeper writes afterwards')
     schemas.run('apply', 'lab')
     assert members(lab, 'all') >= set(ids) and check_side(lab, 'lab', 'Person', 'Main', FIELDS) >= 600

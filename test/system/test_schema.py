@@ -277,8 +277,7 @@ def test_an_apply_waits_for_the_backend_of_one_that_was_killed(stack, schemas):
     with writer.cursor() as cursor:
         cursor.execute('lock table stampd."x_Person_Adr" in row exclusive mode')
     older.close()
-    wait_until(lambda: waiting('virtualxid'), what='an index that waits for a writer')
-    ((backend,),) = waiting('virtualxid')
+    ((backend,),) = wait_until(lambda: waiting('virtualxid'), what='an index that waits for a writer')
     killed.kill()
     killed.communicate()
     again = subprocess.Popen(schemas.command('apply', 'lab'), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
