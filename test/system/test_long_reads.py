@@ -93,30 +93,30 @@ READS = {
 }
 
 
-def done(client, read):
-    """On a busy machine a read may take longer than it may."""
+def done(ask, timed_out=TIMED_OUT):
+    """`ask` returns an outcome: on a busy machine a request may take longer than it may."""
     def is_done():
-        result = outcome(read(client))
-        assert result in ('ok', TIMED_OUT), result
+        result = ask()
+        assert result in ('ok', timed_out), result
         return result == 'ok'
-    wait_until(is_done, what='a read that is done')
+    wait_until(is_done, what='a request that is done')
 
 
 @pytest.mark.parametrize('name', READS)
 def test_each_has_a_time_limit_of_its_own(trusted, name):
     table, read = READS[name]
     with Client(trusted, ATTACKER) as client:
-        done(client, read)
+        done(lambda: outcome(read(client)))
         before = trusted.refusals('limit_read_ms')
         with beside(trusted), locked(trusted, table, 'demo'):
             assert outcome(read(client)) == TIMED_OUT
         assert trusted.refusals('limit_read_ms') == before + 1
-        done(client, read)  # the session has its own limit again
+        done(lambda: outcome(read(client)))  # the session has its own limit again
 
 
 def test_searches_of_modules_share_the_time_of_their_request(trusted):
     with Client(trusted, ATTACKER) as client:
-        assert client.op('app', 'Search', {'name': 'Sleep', 'args': ['0']}).status == 200
+        done(lambda: outcome(client.op('app', 'Search', {'name': 'Sleep', 'args': ['0']})))
         assert outcome(client.op('app', 'Search', {'name': 'Sleep', 'args': ['30']})) == TIMED_OUT
 
 
@@ -216,9 +216,10 @@ def test_documents_that_are_cached_are_none(trusted):
     # When it begins to listen, all copies are verified once more.
     wait_until(lambda: 'relay listens database=stampd_lab' in trusted.log().rpartition('ready version=')[2], what='the relay')
     with Client(trusted, ATTACKER) as client:
-        held = client.op('lab', 'sync', syncs=[{'c': 'Kept', 'id': document['id']} for document in documents]).json['syncs']
+        # With the key: they are loaded for as long as it takes.
+        held = client.op('lab', 'sync', syncs=[{'c': 'Kept', 'id': document['id']} for document in documents], admin=trusted.key).json['syncs']
         held = [{'c': 'Kept', **{name: one[name] for name in ('id', 'v', 'ct', 'dt')}} for one in held]
-        assert client.op('lab', 'sync', syncs=held).status == 200
+        assert client.op('lab', 'sync', syncs=held, admin=trusted.key).status == 200
         with locked(trusted, 'doc'):
             for _ in range(8):
                 assert client.op('lab', 'sync', syncs=held).status == 200
@@ -245,7 +246,7 @@ def test_one_namespace_has_a_share_of_the_workers(trusted):
 
 
 def test_what_is_quick_is_never_refused(trusted):
-    """Who is refused was on trial, for an eighth of limit_read_ms: on a busy machine a search may last so long."""
+    """Who is refused was on trial, for an eighth of limit_read_ms: on a busy machine a search may last so long, or for all of it."""
     def timed(client, _):
         begun = time.monotonic()
         return find(client), time.monotonic() - begun
@@ -253,7 +254,7 @@ def test_what_is_quick_is_never_refused(trusted):
     def are_all_quick():
         results = attack(trusted, timed, 300, clients=12)
         refused = [took for result, took in results if result != 'ok']
-        assert {result for result, _ in results} <= {'ok', OF_CLIENT} and (not refused or max(refused) >= 0.125), results
+        assert {result for result, _ in results} <= {'ok', OF_CLIENT, TIMED_OUT} and (not refused or max(refused) >= 0.125), results
         if refused:
             trusted.restart_stampd()  # for ten seconds there would be no trial
         return not refused
@@ -305,7 +306,7 @@ def test_writes_with_a_large_body_have_a_share_of_the_workers(trusted):
     assert results.count(OF_CLIENT) > results.count(SLOW_COMMIT)
     assert trusted.refusals('limit_client_long') == before + results.count(OF_CLIENT)
     with Client(trusted, ATTACKER) as client:
-        assert put(client) == 'ok', 'the place is free, and the session has its own limit again'
+        done(lambda: put(client), SLOW_COMMIT)  # the place is free, and the session has its own limit again
 
 
 def test_reads_and_writes_share_the_workers(trusted):
