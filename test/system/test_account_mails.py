@@ -525,7 +525,7 @@ def test_ended_tickets_are_deleted(team, office):
     ends = due(team, operation='ticketend')
     assert len(ends) == 2 and not Manager(team, 'team').due()
     Manager(team, 'team').hurry()
-    Manager(team, 'team').run_together(ends)
+    Manager(team, 'team').run_many(ends)
     assert tickets(team) == before
 
 

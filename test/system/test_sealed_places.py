@@ -120,7 +120,8 @@ def test_a_task_that_was_altered_fails_and_the_others_run(vault, manager, column
     before = counted(vault, 'A')
     vault.psql('vault', change, names)
     tasks = [names['A'][::-1] if column == 'taskid' else names['A'], names['B']]
-    altered, other = manager.run_together(tasks)
+    outcomes = manager.run_many(tasks)
+    altered, other = (outcomes[task] for task in tasks)
     assert (altered['result'], altered['code']) == ('failed', 'BCONTENT')
     assert other['result'] == 'done' and counted(vault, 'B') == (5 if op == 'Cycles' else 1)
     assert counted(vault, 'A') == before and counted(vault, 'evil') == 0

@@ -395,8 +395,8 @@ def test_tasks_beside_an_image_are_run_by_workers(stack, photo):
     stack.psql('lab', "update taskqueue set startat = stamp_now() where opname = 'thumbnail'")
     image, = tasks(stack)
     other = stack.op('lab', 'task', {'op': 'put', 'param': {'docs': [{'c': 'Plain', 'id': photo, 'items': []}]}})['out']['id']
-    first, last = Manager(stack, 'lab').run_together([image, other])
-    assert first['result'] == 'waiting' and last['result'] == 'done' and set(items(stack, photo)) == {'one'}
+    outcomes = Manager(stack, 'lab').run_many([image, other])
+    assert outcomes[image]['result'] == 'waiting' and outcomes[other]['result'] == 'done' and set(items(stack, photo)) == {'one'}
     assert Manager(stack, 'lab').run_together([image, other])[0]['result'] == 'done' and 'one~small' in items(stack, photo)
 
 

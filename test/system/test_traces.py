@@ -58,7 +58,7 @@ def test_a_task_has_the_trace_of_the_request_that_created_it(stack, manager):
 def test_the_log_of_a_run_has_the_trace_and_that_of_the_next_has_not(stack, manager):
     failing = {'docs': [{'c': 'Note', 'id': 'a', 'if': 1, 'items': []}]}
     tasks = [traced(stack, 'put', failing), ask(stack, 'put', failing)]
-    manager.run_together(tasks)
+    manager.run_many(tasks)
     lines = [next(line for line in stack.log().splitlines() if f'task failed id={task}' in line) for task in tasks]
     assert f' trace={TRACE}' in lines[0] and 'trace=' not in lines[1]
 
