@@ -17,10 +17,10 @@ class History:
     """One round of a small campaign over one or more stacks (instances) that serve the same namespace, with the operations
     that need no module.  `troubles`: what clients met beside answers, when it is over."""
 
-    def __init__(self, *stacks):
+    def __init__(self, *stacks, threads=8):
         self.folder = Path(tempfile.mkdtemp(prefix='stampd-history-', dir=ROOM))
         self.seed = random.randrange(10 ** 9)
-        self.campaign = Campaign(stacks, self.folder, self.seed, processes=1, threads=8, documents=6, has_module=False,
+        self.campaign = Campaign(stacks, self.folder, self.seed, processes=1, threads=threads, documents=6, has_module=False,
                                  prefix=f's{self.seed}x')
         self.troubles = {}
 

@@ -15,7 +15,7 @@ from succession import succeed
 
 pytestmark = pytest.mark.plain
 
-STACK = {'workers': 2}
+STACK = {'workers': 6}  # more than clients write at the same time: when all others are at commits for two seconds, the last one begins none
 WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
 
 
