@@ -329,6 +329,14 @@ static void an_recovery_moves_the_stamp_before_it_clears_the_mark(void **state U
     gate_close(&reached);
 }
 
+/* Never ends by itself: whoever kills it may come late. */
+static void sweep_and_wait(void *argument)
+{
+    sweep(argument);
+    for (;;)
+        pause();
+}
+
 static void a_repair_cut_off_is_begun_again(void **state UNUSED)
 {
     enum { MANY = 1 << 20 };
@@ -342,7 +350,7 @@ static void a_repair_cut_off_is_begun_again(void **state UNUSED)
         slots_mark(segment, &slot, 1, &(uint64_t){0});
     gate_open(&reached);
     for (int i = 0; i < 4; i++) {
-        pid_t recovery = child_start(sweep, NULL);
+        pid_t recovery = child_start(sweep_and_wait, NULL);
         gate_await(&reached);
         usleep(500);
         child_kill(recovery);
