@@ -61,11 +61,11 @@ static void what_is_persisted_comes_back(void **state UNUSED)
 
 static void what_is_gone_stays_gone(void **state UNUSED)
 {
-    int64_t later_us = clock_wall_ms() * 1000 + 1000;
     keep_text("deleted", "x");
     keep_text("immediate", "x");
     keep_text("released", "x");
     keep_text("over", "x");
+    int64_t later_us = clock_wall_ms() * 1000 + 1000; /* than that of the record, however long it took */
     assert_int_equal(KEEP(.deed = RECORDS_DELETE, .key = BYTES("deleted"), .timestamp_us = later_us),
                      RECORDS_OK);
     assert_int_equal(KEEP(.deed = RECORDS_DELETE, .key = BYTES("immediate"), .is_immediate = true),
