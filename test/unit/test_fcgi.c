@@ -22,7 +22,7 @@
 #include "edge/fcgi.h"
 #include "fastcgi_client.h"
 
-enum { LONG_MS = 5000 };
+enum { LONG_MS = 60000, STALL_MS = 200 };
 
 static char folder[] = "/tmp/test_fcgi.XXXXXX";
 static char path[64];
@@ -43,13 +43,19 @@ static int remove_folder(void **state UNUSED)
     return rmdir(folder);
 }
 
-static struct fcgi *open_server(int wake)
+static struct fcgi *open_patient(int wake, int64_t io_timeout_ms)
 {
     int listener;
     char problem[256] = "";
     if (!fcgi_listen(path, FCGI_NO_GROUP, &listener, problem, sizeof problem))
         fail_msg("%s", problem);
-    return fcgi_open(&(struct fcgi_options){.listener = listener, .wake = wake, .io_timeout_ms = 200});
+    return fcgi_open(
+        &(struct fcgi_options){.listener = listener, .wake = wake, .io_timeout_ms = io_timeout_ms});
+}
+
+static struct fcgi *open_server(int wake)
+{
+    return open_patient(wake, STALL_MS);
 }
 
 static void close_server(struct fcgi *fcgi)
@@ -185,7 +191,7 @@ static void answers_of_all_sizes_come_whole(void **state UNUSED)
 {
     static const size_t sizes[] = {
         0, 1, 8191, 65505, 65506, 65507, 65528, 200000, 32 * 65528 - 22, 32 * 65528, 5000001};
-    struct fcgi *fcgi = open_server(-1);
+    struct fcgi *fcgi = open_patient(-1, LONG_MS); /* the thread that reads may come late */
     struct bytes head = BYTES("Content-Type: x\r\n\r\n\r\n");
     int client = client_connect(path);
     char *text = malloc(5000001);
@@ -455,7 +461,7 @@ static void successor_takes_over_the_same_socket(void **state UNUSED)
     int listener;
     char problem[256] = "";
     assert_true(fcgi_listen(path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
-    struct fcgi_options options = {.listener = dup(listener), .wake = -1, .io_timeout_ms = 200};
+    struct fcgi_options options = {.listener = dup(listener), .wake = -1, .io_timeout_ms = STALL_MS};
     struct fcgi *old = fcgi_open(&options);
     options.listener = dup(listener);
     fcgi_stop_listening(old);
