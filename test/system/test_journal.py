@@ -139,9 +139,10 @@ def test_a_cache_that_listens_is_right_in_the_end(journal):
         while stale:
             read_again(stale.pop())
         time.sleep(0.03)
-        listener.socket.sendall(message(PING, identifier=999))
-        while (answer := listener.answer())['notice']:
-            stale.append(answer['records'][0][0])
+        for _ in range(2):  # a daemon that was busy answers the first one before it looks for changes, the second one after that
+            listener.socket.sendall(message(PING, identifier=999))
+            while (answer := listener.answer())['notice']:
+                stale.append(answer['records'][0][0])
         return not stale
 
     for key in keys:
