@@ -314,13 +314,12 @@ def test_a_commit_outlives_its_worker_and_is_waited_for(stack, witness):
     arm(stack, point)
     witness.write_surely()
     with Holder(stack) as holder:
-        workers = children(stack.pid())
         writing = write_beside(witness)
         wait_until(holder.waiting, PATIENCE_S, 'a commit that waits')
         index = wait_until(witness.segment.entries_in_doubt, PATIENCE_S, 'an entry that says so')[0]
         assert 1 <= len(witness.segment.marked_slots()) <= len(PAIR) + 1, "of both, and of their class"
         pid = witness.segment.entry(index)[2]
-        assert pid in workers
+        assert pid in children(stack.pid())
         os.kill(pid, signal.SIGKILL)
         witness.wait_for_death(point, before)
         # The next recovery process ends the backend, though the row is still held.
