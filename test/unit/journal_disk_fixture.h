@@ -45,7 +45,6 @@ static struct shared {
 
 static pid_t daemon_pid;
 static bool is_daemon; /* in it and its children */
-static int disk_s = DISK_S;
 static char socket_path[108], config_path[200], keys_path[200];
 
 /* --- the disk of the child --- */
@@ -161,14 +160,10 @@ static void start_daemon(void)
     close(client);
 }
 
-static int open_world(void **state UNUSED)
+/* For the next daemon: how long it waits for the disk. */
+static void write_config(int disk_s)
 {
     char text[900];
-    folder_make();
-    snprintf(socket_path, sizeof socket_path, "%s", folder_path("journal.sock"));
-    snprintf(config_path, sizeof config_path, "%s", folder_path("conf"));
-    snprintf(keys_path, sizeof keys_path, "%s", folder_path("keys"));
-    write_file(keys_path, KEY_LINE);
     int used = snprintf(
         text, sizeof text,
         "records_mb = %d\nrecord_tombstone_s = %d\nrecords_disk_mb = 64\nlimit_namespace_records_mb = 64\n",
@@ -177,6 +172,16 @@ static int open_world(void **state UNUSED)
                      "debug_core = on\njournal_disk_s = %d\nrun_directory = %s\n", disk_s, folder_path(""));
     snprintf(text + used, sizeof text - (size_t)used, "records_directory = %s\n", folder_path("disk"));
     write_file(config_path, text);
+}
+
+static int open_world_of(int disk_s)
+{
+    folder_make();
+    snprintf(socket_path, sizeof socket_path, "%s", folder_path("journal.sock"));
+    snprintf(config_path, sizeof config_path, "%s", folder_path("conf"));
+    snprintf(keys_path, sizeof keys_path, "%s", folder_path("keys"));
+    write_file(keys_path, KEY_LINE);
+    write_config(disk_s);
     shared = mapping_share(sizeof *shared);
     sem_init(&shared->arrived, 1, 0);
     sem_init(&shared->opened, 1, 0);
@@ -187,12 +192,14 @@ static int open_world(void **state UNUSED)
 }
 
 /* Of a daemon that waits for a second only. */
-static UNUSED int open_impatient_world(void **state)
+static UNUSED int open_impatient_world(void **state UNUSED)
 {
-    disk_s = IMPATIENT_S;
-    int outcome = open_world(state);
-    disk_s = DISK_S;
-    return outcome;
+    return open_world_of(IMPATIENT_S);
+}
+
+static int open_world(void **state UNUSED)
+{
+    return open_world_of(DISK_S);
 }
 
 /* The daemon ends by itself, though the disk may not answer; one that does not is killed. */

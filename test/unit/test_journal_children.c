@@ -21,6 +21,7 @@ static void readers_that_do_not_answer_refuse(void **state UNUSED)
     enum { ALL = JOURNAL_READERS + 2 };
     int clients[ALL];
     struct peer_answer answer;
+    write_config(IMPATIENT_S); /* for the daemon that reads: the one before it writes in its own time */
     prepare(ALL);
     int other = peer_enter(socket_path);
     for (int i = 0; i < ALL; i++)
@@ -257,15 +258,13 @@ int main(void)
 {
     give_up_root();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-#define TEST(name)           cmocka_unit_test_setup_teardown(name, open_world, close_world)
-#define TEST_IMPATIENT(name) cmocka_unit_test_setup_teardown(name, open_impatient_world, close_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST_IMPATIENT(readers_that_do_not_answer_refuse),
+        TEST(readers_that_do_not_answer_refuse),
         TEST(readers_that_were_killed_and_do_not_end),
         TEST(revoked_keys_are_in_no_memory),
         TEST(new_keys_replace_children_that_are_busy),
     };
 #undef TEST
-#undef TEST_IMPATIENT
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
