@@ -13,7 +13,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from stack import PATIENCE_S, ROOM, wait_until
+from stack import PATIENCE_S, ROOM, process_state, wait_until
 
 PROGRAM = shutil.which('chromium')
 FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--ignore-certificate-errors',
@@ -43,6 +43,12 @@ def elsewhere(descriptor):
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
     return moved
+
+
+def group_lives(group):
+    """Has one of the processes of this group not ended?  A zombie has closed its files when none of its other threads is left."""
+    states = (process_state(path.name) for path in Path('/proc').iterdir() if path.name.isdigit())
+    return any(state and int(state[2]) == group and (state[0] not in 'ZX' or int(state[17]) > 1) for state in states)
 
 
 STARTS = 5
@@ -84,15 +90,16 @@ class Browser:
             pass_fds=(its_read, its_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(its_read)
         os.close(its_write)
-        self.reader, self.writer = os.fdopen(own_read, 'rb'), os.fdopen(own_write, 'wb')
+        self.writer = os.fdopen(own_write, 'wb')
         self.answers, self.come, self.is_over = {}, threading.Condition(), False
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reading = threading.Thread(target=self.read, args=(os.fdopen(own_read, 'rb'),), daemon=True)
+        self.reading.start()
 
-    def read(self):
+    def read(self, reader):
         """Answers by their number; events are kept when `events` is a list, otherwise not looked at."""
         rest = b''
-        with contextlib.suppress(OSError, ValueError):
-            while piece := self.reader.read1(1 << 16):
+        with reader, contextlib.suppress(OSError, ValueError):
+            while piece := reader.read1(1 << 16):
                 *messages, rest = (rest + piece).split(b'\0')
                 with self.come:
                     for message in map(json.loads, messages):
@@ -121,10 +128,12 @@ class Browser:
         return Tab(self, address, **more)
 
     def kill(self):
-        """All processes at once, as when the machine is switched off."""
+        """All processes at once, as when the machine is switched off: when this returns, none of them has a file of the profile any more."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        wait_until(lambda: not group_lives(self.process.pid), what='the end of the browser')
         self.process.wait()
+        self.reading.join()  # else it could tell the next process, which has the same fields, that it is over
         with contextlib.suppress(OSError):  # what is still to be written
             self.writer.close()
 
