@@ -88,7 +88,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve(self):
         server = self.server
-        body = self.rfile.read(int(self.headers['Content-Length'] or 0))
+        size = int(self.headers['Content-Length'] or 0)
+        body = self.rfile.read(size)
+        if len(body) < size:  # who sent it has ended in the middle: it is no request, and not wrongly signed
+            self.close_connection = True
+            return
         path, _, query = self.path.partition('?')
         server.requests.append((self.command, self.path))
         trouble = server.troubles.pop(0) if server.troubles else server.always

@@ -110,7 +110,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers['Content-Length']))
+        size = int(self.headers['Content-Length'])
+        body = self.rfile.read(size)
+        if len(body) < size:  # a worker that was killed in the middle has sent no message
+            self.close_connection = True
+            return
         browser = self.server.browsers.get(self.path)
         answer = 404
         if browser:
