@@ -2,6 +2,8 @@
 import assert from 'node:assert'
 import { client, server, until } from './rxdb_kit.mjs'
 
+const LOOK_MS = 2000 // RETRY_MS of the adapter
+
 async function write(value, count, text = () => '') {
   const docs = Array.from({ length: count }, (_, number) => ({ c: 'Todo', id: `${value}${number}`, items: [{ c: 'Main', j: { list: value, text: text(number) } }] }))
   while (docs.length) await server('put', { docs: docs.splice(0, 25) })
@@ -20,9 +22,11 @@ async function follows(one, value, count) {
   await remove(value, 1)
   await until('a deletion', async () => !(await held(one)).has(`${value}1`))
   one.network.asked.length = 0
+  const begun = performance.now()
   await remove(value, 2)
   await until('another deletion', async () => (await held(one)).size === count - 2)
-  assert.ok(one.network.asked.length <= 3 && one.network.asked.every(({ token, cursor }) => token && !cursor), JSON.stringify(one.network.asked))
+  const looks = (performance.now() - begun) / LOOK_MS // those of a client without a stream, while the server takes its time
+  assert.ok(one.network.asked.length <= 3 + looks && one.network.asked.every(({ token, cursor }) => token && !cursor), JSON.stringify(one.network.asked))
   assert.deepEqual(one.failures, [])
 }
 
