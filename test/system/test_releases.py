@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from halting import halted
 from schema import Schemas, check_side
 from stack import PATIENCE_S, wait_until
 
@@ -134,14 +135,11 @@ def test_a_rewriting_whose_apply_was_killed_goes_on_by_itself(lab, schemas):
     for thread in threads:
         thread.start()
     try:
-        apply = subprocess.Popen(schemas.command('apply', 'lab', '--batch', 1), stdout=subprocess.PIPE, text=True, bufsize=1)
-        for line in apply.stdout:
-            if 'rewriting' in line:
-                break
-        apply.kill()
-        apply.stdout.close()
-        apply.wait()
-        assert 'rewriting' in schemas.run('show', 'lab')
+        with halted(lab, 'lab', 'schema_fill', "new.iclass = '~' and new.after >= 'w0100'") as halt:
+            with subprocess.Popen(schemas.command('apply', 'lab', '--batch', 1), stdout=subprocess.DEVNULL) as apply:
+                halt.wait()
+                apply.kill()
+            assert 'rewriting' in schemas.run('show', 'lab')
         wait_until(lambda: 'rewriting' not in schemas.run('show', 'lab'), what='the end of the rewriting')
     finally:
         is_over.set()
