@@ -42,6 +42,9 @@ def gif(width, height):
             + b',' + struct.pack('<HHHHB', 0, 0, width, height, 0) + b'\x02' + blocks + b'\0;')
 
 
+WEBP = b'WEBPVP8'  # what each has near its beginning: longer than what random bytes may have by chance
+
+
 def webp_size(content):
     """(width, height) of a WebP, from its header."""
     assert content[:4] == b'RIFF' and content[8:12] == b'WEBP' and struct.unpack('<I', content[4:8])[0] + 8 == len(content)

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from images import png, webp_size
+from images import WEBP, png, webp_size
 from manager import Manager
 from stack import Stack, refused
 from test_attachment_http import fetch, sha
@@ -103,4 +103,4 @@ def test_thumbnails_and_hashed_fields_move(sites, ns, tmp_path):
     if ns == 'vault':
         assert all(len(text) == 32 for _, code, codes in rows for text in [code, *(codes or [])])
         stored = everything(there.path / 'attached/stampd_vault')
-        assert stored and PLANTED.encode() not in stored and b'WEBP' not in stored
+        assert stored and PLANTED.encode() not in stored and WEBP not in stored
