@@ -270,7 +270,7 @@ def test_a_client_does_not_write_the_servers_mark(stack, photo):
 # --- what is no image ---
 
 HOSTILE = [
-    ('random', os.urandom(3000), 'unsupported format'),
+    ('random', b'\0' + os.urandom(3000), 'unsupported format'),  # two bytes make an image JPEG
     ('svg', b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>', 'unsupported format'),
     ('pdf', b'%PDF-1.4\n1 0 obj<<>>endobj\n', 'unsupported format'),
     ('empty', b'', 'unsupported format'),
