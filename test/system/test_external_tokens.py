@@ -38,6 +38,12 @@ def ask(stack, token, ns='team', operation='account', **body):
     return stack.http.post(f'{stack.url}/{ns}/op/{operation}', json=body, headers=bearer(token), timeout=60)
 
 
+def unsigned(token):
+    """The same with another signature."""
+    head, body, signature = token.split('.')
+    return f'{head}.{body}.{"B" if signature[0] == "A" else "A"}{signature[1:]}'
+
+
 def statuses(stack, token, ns='team', times=24):
     """What all workers answer: so often that each has served some."""
     return {ask(stack, token, ns).status_code for _ in range(times)}
@@ -277,7 +283,7 @@ def test_a_token_that_is_too_large_is_refused_by_the_limit(team):
 def test_tokens_are_not_logged(team):
     token = PROVIDER.token(groups=['staff'])
     assert ask(team, token).status_code == 200
-    assert ask(team, token[:-3] + 'AAA').status_code == 401
+    assert ask(team, unsigned(token)).status_code == 401
     for part_ in token.split('.'):
         assert part_[-40:] not in team.log() + team.log('nginx') + team.log('postgres')
 
@@ -522,7 +528,7 @@ def test_live_events_follow_the_token(team):
     me = id_of(PROVIDER.url, 'finn')
     team.put('team', {'c': 'Note', 'id': 'live', 'items': [{'c': 'Main', 'j': {'owner': me}}]}, admin=True)
     with pytest.raises(Problem) as problem:
-        Listener(team, 'Note/live', ns='team', headers=bearer(PROVIDER.token('finn')[:-3] + 'AAA'))
+        Listener(team, 'Note/live', ns='team', headers=bearer(unsigned(PROVIDER.token('finn'))))
     assert problem.value.code == 'SKEY'
     listener = Listener(team, 'Note/live', ns='team', headers=bearer(PROVIDER.token('finn', exp=int(time.time()) + 600)))
     stranger = Listener(team, 'Note/live', ns='team', headers=bearer(PROVIDER.token('gwen')))
