@@ -646,7 +646,7 @@ def test_a_right_that_is_lost_ends_at_once_on_every_path(worlds):
     def read(tag):
         return worlds.request('GET', '/full/doc/Duty/lost', headers={**session('ann'), **({'If-None-Match': tag} if tag else {})})
     crew = {'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}'}
-    lost = shared('Duty', 'lost', ACCOUNTS['ann'], Secret={'team': 'lost', 'text': 'mine'})
+    lost = shared('Duty', 'lost', ACCOUNTS['ann'], Secret={'team': 'lost', 'text': 'of mine'})
     lost['items'][0]['j']['team'] = 'lost'
     worlds.put('full', lost, admin=True)
     for _ in range(5):
@@ -658,7 +658,7 @@ def test_a_right_that_is_lost_ends_at_once_on_every_path(worlds):
         worlds.put('full', {**crew, 'items': [{'c': 'Member', 'k': ACCOUNTS['ann'], 'del': True}]}, admin=True)
         for one in bodies:
             text = json.dumps(post(*one))
-            assert 'mine' not in text and str(copy['v']) not in text, (one, text)
+            assert 'of mine' not in text and str(copy['v']) not in text, (one, text)  # a token is of random letters, without a blank
         assert post(*bodies[2])['syncs'] == [{'c': 'Duty', 'id': 'lost', 'v': 0, 'ct': 0, 'dt': 0}]
         assert read(None).status_code == read(shown.headers['ETag']).status_code == 404
         worlds.put('full', {**crew, 'items': [{'c': 'Member', 'k': ACCOUNTS['ann'], 'j': {'role': 'reader'}}]}, admin=True)
