@@ -482,13 +482,13 @@ def test_events_of_classes_and_records(client_of, admin_key, id):
         events = iter(live)
         assert next(events) == Event(True, [])
         version = client.put(note(id, a=1))['v']
-        changed = next(event for event in events if event.changed).changed
+        changed = next(event for event in events if event.changed not in ([], [('Note', 0)])).changed  # 0: the server may have missed something before
         assert changed == [('Note', version)]
         Records(client).set(f'{id}.x', 1)
         assert next(event for event in events if (f'records:{id}', 0) in event.changed)
         resumed = live.last
     with Live(client, 'Note') as live:
-        live.last = resumed[:-1] + 'x'  # altered: it starts from the beginning
+        live.last = resumed[:20] + ('A' if resumed[20] != 'A' else 'B') + resumed[21:]  # altered: it starts from the beginning
         assert next(iter(live)).is_all
 
 
