@@ -253,7 +253,7 @@ def test_a_crowd_gets_exactly_what_there_is(team):
     def put(number):
         while True:
             answer = ann.ask('POST', '/team/op/put', {'param': {'docs': [ann.note(f'crowd{number}', 100)]}})
-            if answer.json().get('code') != 'XCONTENTION':
+            if answer.json().get('code') != 'CONTENTION':
                 return answer.status_code
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(put, range(30)))
