@@ -14,7 +14,7 @@ import requests
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import PATIENCE_S, Problem, wait_until
+from stack import PATIENCE_S, Problem, is_alive, wait_until
 from standby import commits_without_answer, end_a_commit_that_waits
 from test_crash_points import COMMIT, TASKS, UNKNOWN
 
@@ -112,7 +112,9 @@ def deaths(stack, point):
 
 
 def kill_server(stack):
-    os.kill(stack.pid(), signal.SIGKILL)
+    master = stack.pid()
+    os.kill(master, signal.SIGKILL)
+    wait_until(lambda: not is_alive(master), PATIENCE_S, 'its end')  # else the step finds that it runs
     stack.step('stampd', 'start')
 
 
