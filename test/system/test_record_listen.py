@@ -1,8 +1,6 @@
 """The command `listen` of the operation `record`: what has changed since a position, waiting, rights, bounds, restarts and kills."""
 import contextlib
-import os
 import random
-import signal
 import threading
 
 import pytest
@@ -332,11 +330,10 @@ def test_nothing_is_missed_while_workers_are_killed(stack):
         for thread in writers:
             thread.start()
         try:
-            for number in range(8):
+            for _ in range(8):
                 seen = len(follower.keys)
                 wait_until(lambda: len(follower.keys) > seen + 5, what='some changes')
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(stack.worker_pids()[number % 4], signal.SIGKILL)
+                stack.kill_worker()
         finally:
             over.set()
             for thread in writers:
