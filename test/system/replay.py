@@ -26,7 +26,7 @@ import subprocess
 import time
 
 from schema import Schemas
-from stack import BUILD, SOURCE
+from stack import BUILD, PATIENCE_S, SOURCE
 
 DEMONSTRATION = 'https://localhost:8443'
 BLOCK = re.compile(r'^```(\w*)((?: \w+)?)\n(.*?)^```$', re.M | re.S)
@@ -38,7 +38,6 @@ CURL = re.compile(r'(^|[|;&({]) *curl ', re.M)
 REQUEST = re.compile(r'^(GET|POST|PUT|PATCH|DELETE|HEAD) /', re.M)
 ANSWER = re.compile(r'^\{"(out|syncs|type":"about:blank)"')
 PRESENT = '"t":'  # of pings and scans: it never comes again
-SECONDS = 60
 
 
 class Example:
@@ -165,7 +164,7 @@ class Replay:
         self.judge(example, ['bash', '-ec', f'psql -XqP footer=off -v ON_ERROR_STOP=1 -d stampd_lab <<< {shlex.quote(text)}'])
 
     def judge(self, example, command):
-        done = subprocess.run(command, env=self.environment, cwd=self.folder / 'work', stdin=subprocess.DEVNULL, text=True, timeout=SECONDS,
+        done = subprocess.run(command, env=self.environment, cwd=self.folder / 'work', stdin=subprocess.DEVNULL, text=True, timeout=PATIENCE_S,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT if example.answer_kind == 'text' else subprocess.PIPE)
         what = f'{example.where}:\n{command[-1]}\n{done.stdout}{done.stderr or ""}'
         assert done.returncode == 0 or example.answer_kind == 'text', what
@@ -184,7 +183,7 @@ class Replay:
             self.awaited(example)
 
     def awaited(self, example):
-        output, end = self.beside[-1][1], time.monotonic() + SECONDS
-        while not is_printed(example.shown, output.read_text(), whole=False):
-            assert time.monotonic() < end, f'{example.where}: the terminal shows:\n{output.read_text()}'
+        output, end = self.beside[-1][1], time.monotonic() + PATIENCE_S
+        while not is_printed(example.shown, printed := output.read_text(errors='replace'), whole=False):  # a character may be half written
+            assert time.monotonic() < end, f'{example.where}: the terminal shows:\n{printed}'
             time.sleep(0.1)
