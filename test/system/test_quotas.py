@@ -307,7 +307,7 @@ def test_a_crowd_fills_the_table(demo, client):
         assert is_served(greedy.op('demo', 'get', {'docs': []}))
     assert_refused(greedy.op('demo', 'get', {'docs': []}), 'address.requests', rate())
     most = int(demo.metrics()['stampd_rate_counters_most'])
-    for number in range(most + most // 4):
+    for number in range(most + most // 2):  # half as many more, since what fills each line is drawn by a hash
         with Client(demo, f'127.{1 + number // 62500}.{number // 250 % 250}.{number % 250 + 1}') as stranger:
             assert stranger.op('demo', 'get', {'docs': []}).status == 200
     metrics = demo.metrics()
