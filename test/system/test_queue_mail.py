@@ -194,5 +194,5 @@ def test_nothing_goes_in_clear_where_it_must_not(server, start, open_office):  #
     server.works['Fail'] = failing
     server.add(1, op='Fail')
     manager = start(mail_tls='on', mail_interval_s=0, **settings(office))
-    wait(lambda: manager.log.count('cannot send mail') == 2, 'two words of it in the log')
+    wait(lambda: manager.log.count('cannot send mail') >= 2, 'two words of it in the log')
     assert not office.mails

@@ -120,7 +120,7 @@ def test_failures_are_tried_again_when_the_server_says(server, start):
     server.add(1, op='Fail')
     server.add(2, op='Dead')
     manager = start()
-    wait(lambda: len(server.tasks) == 1, 'the end of Fail')
+    wait(lambda: len(server.tasks) == 1 and manager.log.count('failed namespace=lab') >= 3, 'the end of Fail, and all failures')
     assert server.runs.count('task000001') == 3 and server.runs.count('task000002') == 1
     assert manager.log.count('failed namespace=lab') == 3
 
