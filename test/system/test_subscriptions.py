@@ -17,7 +17,8 @@ from stack import Problem, refused, wait_until
 
 CLOCK = Clock()
 MOST, MOST_WOKEN = 12000, 10000
-STACK = {'workers': 3, 'settings': {**CLOCK.settings, 'limit_definitions': 1000, 'limit_subscriptions': MOST, 'subscription_trial_min': 0}}
+# More workers than those who write at once: when all others are at commits for two seconds, the last one begins none.
+STACK = {'workers': 8, 'settings': {**CLOCK.settings, 'limit_definitions': 1000, 'limit_subscriptions': MOST, 'subscription_trial_min': 0}}
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True},
                           'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
