@@ -2,6 +2,8 @@
 import json
 import re
 import secrets
+import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -316,14 +318,13 @@ def test_a_busy_service_is_asked_again_and_told_the_same(lab, manager, subscribe
 
 
 def test_a_service_that_is_away_is_asked_again(lab, manager, subscribe):
-    away = PushService(CONTACT)
     session = subscribe('Note')
-    away.key = session.browser.service.key
-    session.browser = Browser(away)
-    away.close()
-    session.say(push=session.browser.subscription)
-    write(lab, 'a')
-    outcome = manager.run(session.task(), status=500)
+    with socket.socket() as held:
+        held.bind(('127.0.0.1', 0))  # nobody listens there, nor will a test beside this one
+        session.browser = Browser(SimpleNamespace(url=f'http://127.0.0.1:{held.getsockname()[1]}', browsers={}))
+        session.say(push=session.browser.subscription)
+        write(lab, 'a')
+        outcome = manager.run(session.task(), status=500)
     assert outcome['code'] == 'XPUSH' and outcome['startat'] < PARKED
 
 
