@@ -405,7 +405,7 @@ def test_readers_of_other_namespaces_are_served_by_free_workers(many, trusted):
             put(client)
 
     trusted.put('demo', {'c': 'Cached', 'id': 'c', 'items': [{'c': 'Line', 'j': 1}]}, admin=True)
-    trusted.set(limit_commit_ms=60000, statement_timeout_ms=70000)
+    trusted.set(limit_commit_ms=60000, statement_timeout_ms=70000, commit_timeout_ms=70000)
     writers = [threading.Thread(target=write, args=(f'127.0.0.{20 + number}',), daemon=True) for number in range(2)]
     try:
         with locked(trusted, 'item', mode='share'):
@@ -420,7 +420,7 @@ def test_readers_of_other_namespaces_are_served_by_free_workers(many, trusted):
         for writer in writers:
             writer.join(PATIENCE_S)
     finally:
-        trusted.set(limit_commit_ms=1000, statement_timeout_ms=30000)
+        trusted.set(limit_commit_ms=1000, statement_timeout_ms=30000, commit_timeout_ms=15000)
 
 
 
