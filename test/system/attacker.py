@@ -51,7 +51,7 @@ def beside(stack, ns='lab', least=5):
     finally:
         ordinary.is_over.set()
         ordinary.join(60)
-    assert ordinary.refused == [] and ordinary.served >= least
+    assert ordinary.refused == [] and ordinary.served >= least, (ordinary.served, [getattr(one, 'json', one) for one in ordinary.refused])
     assert stack.worker_pids() == workers, 'a worker has died'
 
 
