@@ -566,7 +566,7 @@ class Stack:
         return f'{self.conninfo_of_server(user)} dbname={"stampd_" + ns if ns else "postgres"}'
 
     def psql(self, ns, sql, parameters=None):
-        """Rows of a statement run by the administrator; None when it has none."""
+        """Rows of a statement run by the administrator; None when it has none, and when they have no columns: psycopg2 knows no difference."""
         connection = self.connections.get(ns)
         if connection is None or connection.closed:
             connection = self.connections[ns] = psycopg2.connect(self.conninfo(ns), options='-c search_path=stampd -c statement_timeout=300s')

@@ -72,7 +72,7 @@ def test_one_that_is_locked_is_left_to_others(stack, manager):
         pid = holder.info.backend_pid
     finally:
         holder.close()
-    wait_until(lambda: not stack.psql('lab', 'select from pg_stat_activity where pid = %s', (pid,)), what='the end of the lock')
+    wait_until(lambda: not stack.psql('lab', 'select 1 from pg_stat_activity where pid = %s', (pid,)), what='the end of the lock')
     assert taken(stack) == [locked]
 
 
