@@ -412,11 +412,16 @@ class Stack:
         except StackError:
             return []
 
-    def reload_nginx(self):
-        """Its processes with the former configuration take no connection any more when this returns."""
+    @contextlib.contextmanager
+    def nginx_renewed(self):
+        """The block has nginx read its configuration; its processes with the former one take no connection any more when this ends."""
         before = set(self.nginx_workers())
-        os.kill(self.pid('nginx'), signal.SIGHUP)
+        yield
         wait_until(lambda: self.nginx_workers() and not before & set(self.nginx_workers()), what='nginx with its new configuration')
+
+    def reload_nginx(self):
+        with self.nginx_renewed():
+            os.kill(self.pid('nginx'), signal.SIGHUP)
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
         """The process `pid`, which may have ended by itself already, or one of the workers: another one, should it end meanwhile."""

@@ -252,9 +252,8 @@ def status_of(stack, path):
 
 def test_a_namespace_comes_and_goes_with_one_command(stack, admin):
     assert status_of(stack, '/passing/ping') == 404
-    former = set(stack.nginx_workers())
-    admin('ns', 'create', 'passing', '--access', 'read')
-    wait_until(lambda: stack.nginx_workers() and not former & set(stack.nginx_workers()), what='all processes of nginx that know the new namespace')
+    with stack.nginx_renewed():
+        admin('ns', 'create', 'passing', '--access', 'read')
     wait_until(lambda: status_of(stack, '/passing/ping') == 200, what='that the server knows it')
     pids = children(stack.pid('nginx'))  # one of the former ones may still be about to end
     admin('ns', 'create', 'passing')  # nothing new: nginx is left alone

@@ -47,8 +47,7 @@ def built_page(package, tmp_path_factory):
 def serve_page(stack, built, place, path):
     """As scripts/demo does it; returns the address."""
     shutil.copytree(built, stack.path / place)
-    former = set(stack.nginx_workers())
-    stack.step('nginx', 'refresh')
-    wait_until(lambda: stack.nginx_workers() and not former & set(stack.nginx_workers()), what='nginx with its new configuration')  # a browser asks once
+    with stack.nginx_renewed():  # a browser asks once
+        stack.step('nginx', 'refresh')
     wait_until(lambda: stack.http.get(f'{stack.url}{path}', timeout=PATIENCE_S).status_code == 200, what='the page')
     return f'{stack.url}{path}'
