@@ -77,7 +77,7 @@ class Client:
             try:
                 self.connection.request(method, path, body, headers or {})
                 return Answer(self.connection.getresponse())
-            except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
+            except (ConnectionError, ssl.SSLEOFError):
                 self.close()
                 if is_last:
                     raise

@@ -63,7 +63,7 @@ class Client:
             try:
                 self.send(self.connection, method, path, body, **headers)
                 return Reply(self.connection.getresponse())
-            except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
+            except (ConnectionError, ssl.SSLEOFError):
                 self.close()
                 if is_last:
                     raise
