@@ -21,6 +21,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/bench/ratios.svg \
 	doc/explanation/arguments.md \
 	doc/explanation/commit.md \
+	doc/explanation/comparison.md \
 	doc/explanation/costs.md \
 	doc/explanation/encryption.md \
 	doc/explanation/freshness.md \
