@@ -20,6 +20,7 @@ libstampd_a_SOURCES = \
 	src/base/fault_table.h \
 	src/base/identity.c src/base/identity.h \
 	src/base/log.c src/base/log.h \
+	src/base/memory.c src/base/memory.h \
 	src/base/names.c src/base/names.h \
 	src/base/pairs.c src/base/pairs.h \
 	src/base/reaper.c src/base/reaper.h \

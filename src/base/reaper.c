@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 
 enum { STEP_MS = 1 };
 
@@ -27,9 +27,7 @@ void reaper_kill(pid_t pid)
 {
     if (count == capacity) {
         capacity = capacity ? 2 * capacity : 8;
-        killed = realloc(killed, capacity * sizeof *killed);
-        if (!killed)
-            log_fatal("out of memory ending a process");
+        killed = memory_grown(killed, capacity, sizeof *killed, "ending a process");
     }
     (void)kill(pid, SIGKILL);
     killed[count++] = pid;

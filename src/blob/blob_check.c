@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/digest.h"
 #include "seal/sealed_feed.h"
 
@@ -17,9 +17,7 @@ struct blob_check {
 struct blob_check *blob_check_begin(const struct sealed_file_keys *keys, const struct blob_digest *name,
                                     int64_t stored)
 {
-    struct blob_check *check = calloc(1, sizeof *check);
-    if (!check)
-        log_fatal("out of memory blob check");
+    struct blob_check *check = memory_zeroed(1, sizeof *check, "blob check");
     check->name = *name;
     if (keys->count)
         check->feed = sealed_feed_create(keys, check->name.bytes, stored, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "base/crash.h"
 #include "base/coding/hex.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "blob/blob_sealed.h"
 #include "blob/blob_store_private.h"
 
@@ -84,9 +84,7 @@ static enum fault begin_blob_reseal(struct blob_resealing present, const struct 
                                     const struct sealed_file_head *head, const struct blob_source *from,
                                     struct blob_resealing **resealing_r)
 {
-    struct blob_resealing *resealing = malloc(sizeof *resealing);
-    if (!resealing)
-        log_fatal("out of memory blob reseal");
+    struct blob_resealing *resealing = memory_grown(NULL, 1, sizeof *resealing, "blob reseal");
     *resealing = present;
     enum fault fault = write_again(resealing, keys, head, from);
     if (fault)

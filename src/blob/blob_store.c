@@ -15,6 +15,7 @@
 #include "base/crash.h"
 #include "base/coding/hex.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "blob/blob_store_private.h"
 #include "edge/crypto/crypto.h"
 #include "edge/crypto/digest.h"
@@ -239,9 +240,7 @@ static void copy_keys(struct blob_upload *upload, const struct sealed_file_keys 
 {
     if (!keys || !keys->count)
         return;
-    upload->keys = malloc(keys->count * sizeof *upload->keys);
-    if (!upload->keys)
-        log_fatal("out of memory blob upload");
+    upload->keys = memory_grown(NULL, keys->count, sizeof *upload->keys, "blob upload");
     memcpy(upload->keys, keys->keys, keys->count * sizeof *upload->keys);
     upload->key_count = keys->count;
 }
@@ -253,9 +252,7 @@ static struct sealed_file_keys keys_of(const struct blob_upload *upload)
 
 static struct blob_upload *make_upload(struct blob_store *store, const struct sealed_file_keys *keys)
 {
-    struct blob_upload *upload = calloc(1, sizeof *upload);
-    if (!upload)
-        log_fatal("out of memory blob upload");
+    struct blob_upload *upload = memory_zeroed(1, sizeof *upload, "blob upload");
     upload->store = store;
     upload->fd = -1;
     upload->digest = digest_create();

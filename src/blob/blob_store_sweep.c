@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "blob/blob_store_private.h"
 
 int64_t blob_store_age(const struct stat *status)
@@ -69,9 +70,7 @@ static enum fault list_one(int folder, const char *name, void *context)
     entry.is_leaving = !blob_store_is_staying(&status);
     if (listing->count == listing->room) {
         listing->room = listing->room ? listing->room * 2 : 64;
-        listing->entries = realloc(listing->entries, listing->room * sizeof entry);
-        if (!listing->entries)
-            log_fatal("out of memory blob list");
+        listing->entries = memory_grown(listing->entries, listing->room, sizeof entry, "blob list");
     }
     listing->entries[listing->count++] = entry;
     return FAULT_NONE;

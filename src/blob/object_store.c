@@ -7,6 +7,7 @@
 #include "base/builder.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/http.h"
 #include "blob/object_signature.h"
 
@@ -64,9 +65,7 @@ static char *object_store_compose(const char *a, const char *b, const char *c)
 
 struct object_store *object_store_open(const struct object_store_place *place)
 {
-    struct object_store *store = calloc(1, sizeof *store);
-    if (!store)
-        log_fatal("out of memory object store");
+    struct object_store *store = memory_zeroed(1, sizeof *store, "object store");
     const struct http_options options = {
         .parallel = 1,
         .ca_file = place->ca_file,
@@ -218,9 +217,7 @@ static void object_store_run(struct object_store *store, const struct object_req
 
 struct object_upload *object_store_begin(struct object_store *store, const char *name, int64_t size)
 {
-    struct object_upload *upload = calloc(1, sizeof *upload);
-    if (!upload)
-        log_fatal("out of memory object store");
+    struct object_upload *upload = memory_zeroed(1, sizeof *upload, "object store");
     upload->store = store;
     upload->name = object_store_compose(name, "", "");
     upload->size = size;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "document/documents_private.h"
 #include "segment/lineage.h"
 #include "segment/counts/metrics.h"
@@ -19,9 +19,7 @@
 
 struct documents *documents_create(const struct settings *settings, struct segment *segment)
 {
-    struct documents *documents = calloc(1, sizeof *documents);
-    if (!documents)
-        log_fatal("out of memory");
+    struct documents *documents = memory_zeroed(1, sizeof *documents, "documents");
     documents->settings = settings;
     documents->segment = segment;
     documents->store = store_create(settings, segment);

@@ -10,6 +10,7 @@
 #include "base/builder.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 enum { HTTP_OTHERS_MAX = 256 };
 
@@ -135,9 +136,8 @@ struct http *http_open(const struct http_options *options)
     assert(options->parallel > 0);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         log_fatal("libcurl cannot start");
-    struct http *http = calloc(1, sizeof *http + (size_t)options->parallel * sizeof *http->places);
-    if (!http)
-        log_fatal("out of memory http");
+    struct http *http =
+        memory_zeroed(1, sizeof *http + (size_t)options->parallel * sizeof *http->places, "http");
     http->parallel = options->parallel;
     http->multi = curl_multi_init();
     if (!http->multi)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
 
@@ -40,9 +41,7 @@ void lane_add(struct lane *lane, uint64_t sequence)
 {
     if (lane->count == lane->capacity) {
         lane->capacity = lane->capacity ? 2 * lane->capacity : 64;
-        lane->waiting = realloc(lane->waiting, lane->capacity * sizeof *lane->waiting);
-        if (!lane->waiting)
-            log_fatal("out of memory");
+        lane->waiting = memory_grown(lane->waiting, lane->capacity, sizeof *lane->waiting, "lane");
     }
     lane->waiting[lane->count++] = sequence;
 }
@@ -362,9 +361,7 @@ static void add_stored(struct lane *lane, const struct json *refused, bool is_la
     size_t waits = 0;
     size_t needed = lane->stored_count + lane->sent;
     if (needed > lane->stored_capacity) {
-        lane->stored = realloc(lane->stored, needed * sizeof *lane->stored);
-        if (!lane->stored)
-            log_fatal("out of memory");
+        lane->stored = memory_grown(lane->stored, needed, sizeof *lane->stored, "lane");
         lane->stored_capacity = needed;
     }
     for (size_t i = 0; i < lane->sent; i++) {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/coding/hex.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/tls.h"
 #include "journal/journal_reader.h"
 #include "journal/journal_tasks.h"
@@ -375,9 +376,7 @@ struct journal_connection *journal_connection_create(struct events *events,
                                                      const struct journal_owner *owner)
 {
     unsigned char name[JOURNAL_OWNER_BYTES / 2];
-    struct journal_connection *connection = calloc(1, sizeof *connection);
-    if (!connection)
-        log_fatal("out of memory accepting a connection");
+    struct journal_connection *connection = memory_zeroed(1, sizeof *connection, "accepting a connection");
     *connection =
         (struct journal_connection){.session = *session, .client = arrival->client, .owner = *owner};
     journal_link_open(&connection->link, arrival->fd, arrival->server);

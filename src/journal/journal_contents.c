@@ -3,14 +3,13 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 
 void journal_contents_want(struct journal_contents *contents, const struct records *records)
 {
     assert(!contents->reader && contents->count < JOURNAL_CONTENTS_MOST);
-    struct records_fetched *list = realloc(contents->list, (contents->count + 1) * sizeof *list);
-    if (!list)
-        log_fatal("out of memory reading records");
+    struct records_fetched *list =
+        memory_grown(contents->list, contents->count + 1, sizeof *list, "reading records");
     list[contents->count] = (struct records_fetched){0};
     records_fetch_wanted(records, &list[contents->count].wanted);
     contents->list = list;

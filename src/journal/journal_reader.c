@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "journal/journal_child.h"
 
 enum { DEATHS_MOST = 2, SPARE_BYTES = 65536 };
@@ -292,9 +293,8 @@ void journal_reader_leave(struct journal_contents *reading)
 
 struct journal_reader *journal_reader_create(struct events *events, struct records *records, int64_t most_ms)
 {
-    struct journal_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
-        log_fatal("out of memory starting the processes that read records");
+    struct journal_reader *reader =
+        memory_zeroed(1, sizeof *reader, "starting the processes that read records");
     reader->records = records;
     reader->most_ms = most_ms;
     reader->turn = events_timer_create(events, on_turn, reader);

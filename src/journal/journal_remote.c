@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 
 /* Sites share rates when their numbers share one, which a salt keeps them from choosing. */
@@ -91,9 +92,7 @@ bool journal_remote_open(struct journal_remote **remote_r, const struct settings
     *remote_r = NULL;
     if (!*settings->journal_listen)
         return true;
-    struct journal_remote *remote = calloc(1, sizeof *remote);
-    if (!remote)
-        log_fatal("out of memory opening the TCP listener");
+    struct journal_remote *remote = memory_zeroed(1, sizeof *remote, "opening the TCP listener");
     remote->settings = settings;
     remote->listener = -1;
     crypto_random(&remote->salt, sizeof remote->salt);

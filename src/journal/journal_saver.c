@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "journal/journal_child.h"
 #include "records/records_save.h"
 
@@ -132,9 +133,7 @@ struct journal_saver *journal_saver_create(struct events *events, struct records
                                            void (*saved)(void *context, uint64_t number, bool is_saved),
                                            void *context)
 {
-    struct journal_saver *saver = calloc(1, sizeof *saver);
-    if (!saver)
-        log_fatal("out of memory starting the process that saves records");
+    struct journal_saver *saver = memory_zeroed(1, sizeof *saver, "starting the process that saves records");
     *saver = (struct journal_saver){.records = records, .saved = saved, .context = context};
     saver->watch = events_watch_create(events, on_ready, saver);
     saver->refusal = events_timer_create(events, on_refusal, saver);

@@ -11,6 +11,7 @@
 #include "base/builder.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/http.h"
 #include "edge/json/json.h"
 #include "journal/journal_ends.h"
@@ -190,9 +191,7 @@ struct journal_tasks_room journal_tasks_room(const struct settings *settings)
 
 struct journal_tasks *journal_tasks_create(struct events *events, const struct settings *settings)
 {
-    struct journal_tasks *tasks = calloc(1, sizeof *tasks);
-    if (!tasks)
-        log_fatal("out of memory starting");
+    struct journal_tasks *tasks = memory_zeroed(1, sizeof *tasks, "starting");
     const struct http_options options = {.parallel = JOURNAL_TASKS_MOST,
                                          .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
                                          .connect_timeout_ms = CONNECT_MS,

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 
 struct journal_turns {
     struct events_timer *timer;
@@ -39,9 +39,7 @@ static void on_turn(void *context)
 
 struct journal_turns *journal_turns_create(struct events *events)
 {
-    struct journal_turns *turns = calloc(1, sizeof *turns);
-    if (!turns)
-        log_fatal("out of memory starting the line of connections");
+    struct journal_turns *turns = memory_zeroed(1, sizeof *turns, "starting the line of connections");
     turns->timer = events_timer_create(events, on_turn, turns);
     return turns;
 }

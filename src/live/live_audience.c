@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "live/live_audience_private.h"
 
 /* --- all of the process --- */
@@ -11,9 +11,7 @@
 struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber,
                                              struct live_records *records)
 {
-    struct live_audiences *audiences = calloc(1, sizeof *audiences);
-    if (!audiences)
-        log_fatal("out of memory live");
+    struct live_audiences *audiences = memory_zeroed(1, sizeof *audiences, "live");
     audiences->settings = settings;
     audiences->subscriber = subscriber;
     audiences->records = records;
@@ -57,9 +55,7 @@ static void publish_count(const struct live_audiences *audiences)
 struct live_audience *live_audience_create(struct live_audiences *audiences, const char *code,
                                            const char *database, const struct live_access *access)
 {
-    struct live_audience *audience = calloc(1, sizeof *audience);
-    if (!audience)
-        log_fatal("out of memory live");
+    struct live_audience *audience = memory_zeroed(1, sizeof *audience, "live");
     audience->all = audiences;
     audience->code = code;
     audience->database = database;

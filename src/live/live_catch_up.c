@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "live/access/live_follow.h"
 #include "live/topics/live_key.h"
 #include "live/live_listener.h"
@@ -37,9 +38,7 @@ struct live_catch_up *live_catch_up_create(struct segment *segment, struct subsc
                                            struct live_audience *audience, struct live_ruled *ruled,
                                            const char *database, live_gap_noted *noted, void *context)
 {
-    struct live_catch_up *catch_up = calloc(1, sizeof *catch_up);
-    if (!catch_up)
-        log_fatal("out of memory live");
+    struct live_catch_up *catch_up = memory_zeroed(1, sizeof *catch_up, "live");
     *catch_up = (struct live_catch_up){.segment = segment,
                                        .subscriber = subscriber,
                                        .audience = audience,

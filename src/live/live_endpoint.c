@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/address.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "base/secret.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/refusals.h"
@@ -379,9 +379,7 @@ static void serve(void *context, struct exchange *exchange)
 
 struct live_endpoint *live_endpoint_open(const struct live_endpoint_parts *parts, int listener)
 {
-    struct live_endpoint *endpoint = calloc(1, sizeof *endpoint);
-    if (!endpoint)
-        log_fatal("out of memory live");
+    struct live_endpoint *endpoint = memory_zeroed(1, sizeof *endpoint, "live");
     endpoint->parts = *parts;
     endpoint->sockets =
         exchange_endpoint_open(parts->events, &(struct endpoint_options){

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "store/session.h"
 #include "edge/pg/pg_async.h"
 
@@ -40,9 +41,7 @@ static void on_socket(void *context)
 struct live_link *live_link_create(struct events *events, const struct settings *settings,
                                    const char *database, const struct live_link_owner *owner)
 {
-    struct live_link *link = calloc(1, sizeof *link);
-    if (!link)
-        log_fatal("out of memory live");
+    struct live_link *link = memory_zeroed(1, sizeof *link, "live");
     link->owner = owner;
     link->database = database;
     link->watch = events_watch_create(events, on_socket, link);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
 #include "live/live_audience_private.h"
@@ -66,9 +66,7 @@ void live_listener_count_memory(struct live_listener *listener)
 struct live_listener *live_listener_create(struct live_audience *audience, struct exchange *exchange,
                                            struct live_opening *opening, const struct live_visitor *visitor)
 {
-    struct live_listener *listener = calloc(1, sizeof *listener);
-    if (!listener)
-        log_fatal("out of memory live");
+    struct live_listener *listener = memory_zeroed(1, sizeof *listener, "live");
     listener->exchange = exchange;
     listener->opening = opening;
     listener->is_administrator = visitor->is_administrator;

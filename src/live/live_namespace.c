@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 #include "live/access/live_admission.h"
 #include "live/live_listener.h"
@@ -190,9 +191,7 @@ static struct live_namespace *rename_ns(struct live_namespace *ns, struct bytes 
 static struct live_namespace *live_namespace_create(struct live_namespaces *all)
 {
     const struct live_namespaces_parts *parts = &all->parts;
-    struct live_namespace *ns = calloc(1, sizeof *ns);
-    if (!ns)
-        log_fatal("out of memory live");
+    struct live_namespace *ns = memory_zeroed(1, sizeof *ns, "live");
     ns->all = all;
     ns->access = live_access_create();
     ns->audience = live_audience_create(parts->audiences, ns->code, ns->database, ns->access);
@@ -272,9 +271,7 @@ void live_namespace_admit(struct live_namespace *ns, struct live_listener *liste
 
 struct live_namespaces *live_namespaces_create(const struct live_namespaces_parts *parts)
 {
-    struct live_namespaces *all = calloc(1, sizeof *all);
-    if (!all)
-        log_fatal("out of memory live");
+    struct live_namespaces *all = memory_zeroed(1, sizeof *all, "live");
     all->parts = *parts;
     crypto_random(&all->nonce, sizeof all->nonce);
     all->z = live_namespace_get(all, BYTES("z"), bytes_of(parts->settings->z_database));

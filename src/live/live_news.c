@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "live/topics/live_key.h"
 #include "live/live_statement.h"
 
@@ -35,9 +35,7 @@ struct live_news {
 
 struct live_news *live_news_create(struct live_index *index)
 {
-    struct live_news *news = calloc(1, sizeof *news);
-    if (!news)
-        log_fatal("out of memory live");
+    struct live_news *news = memory_zeroed(1, sizeof *news, "live");
     news->index = index;
     for (size_t i = 0; i < COUNT_OF(news->queues); i++)
         news->queues[i].arena = arena_create("live news");

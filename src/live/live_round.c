@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "live/live_listener.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
@@ -37,9 +37,7 @@ struct live_round {
 
 struct live_round *live_round_create(const struct live_round_parts *parts)
 {
-    struct live_round *round = calloc(1, sizeof *round);
-    if (!round)
-        log_fatal("out of memory live");
+    struct live_round *round = memory_zeroed(1, sizeof *round, "live");
     round->parts = *parts;
     return round;
 }

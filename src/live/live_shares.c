@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/coding/siphash.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 
 enum { BUCKETS = 1024 };
@@ -17,9 +17,7 @@ struct live_shares {
 
 struct live_shares *live_shares_create(void)
 {
-    struct live_shares *shares = calloc(1, sizeof *shares);
-    if (!shares)
-        log_fatal("out of memory live");
+    struct live_shares *shares = memory_zeroed(1, sizeof *shares, "live");
     crypto_random(&shares->key, sizeof shares->key);
     return shares;
 }
@@ -55,9 +53,7 @@ struct live_share *live_shares_join(struct live_shares *shares, uint64_t client)
     struct live_share *share = find_live_shares(shares, client);
     if (!share) {
         struct live_share **first = &shares->buckets[live_shares_bucket_of(shares, client)];
-        share = calloc(1, sizeof *share);
-        if (!share)
-            log_fatal("out of memory live");
+        share = memory_zeroed(1, sizeof *share, "live");
         *share = (struct live_share){.client = client, .next = *first};
         *first = share;
         shares->clients++;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "model/document/expiry.h"
 #include "model/document/mutation.h"
 #include "model/document/stamp.h"
@@ -27,9 +28,7 @@ struct live_snapshot {
 
 struct live_snapshot *live_snapshot_create(const char *database)
 {
-    struct live_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    if (!snapshot)
-        log_fatal("out of memory live");
+    struct live_snapshot *snapshot = memory_zeroed(1, sizeof *snapshot, "live");
     snapshot->database = database;
     snapshot->arena = arena_create("live schema");
     snapshot->number = -1;

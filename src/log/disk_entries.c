@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 
 enum { SIZES = 8, PLACES_LEAST = 1024 };
 
@@ -46,17 +46,13 @@ bool disk_entries_cut(struct bytes *rest, struct disk_entry *entry_r)
 
 static struct entry_place *make_places(size_t count)
 {
-    struct entry_place *places = calloc(count, sizeof *places);
-    if (!places)
-        log_fatal("out of memory reading a log");
+    struct entry_place *places = memory_zeroed(count, sizeof *places, "reading a log");
     return places;
 }
 
 struct disk_entries *disk_entries_create(struct bytes log)
 {
-    struct disk_entries *entries = calloc(1, sizeof *entries);
-    if (!entries)
-        log_fatal("out of memory opening a log");
+    struct disk_entries *entries = memory_zeroed(1, sizeof *entries, "opening a log");
     entries->log = log;
     entries->places = make_places(PLACES_LEAST);
     entries->mask = PLACES_LEAST - 1;

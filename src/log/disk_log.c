@@ -12,6 +12,7 @@
 #include "base/crash.h"
 #include "base/coding/crc32c.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "edge/mapping.h"
 
 /* Of the file. */
@@ -83,9 +84,7 @@ enum disk_log_opened disk_log_open(struct disk_log **log_r, const char *folder, 
 {
     char path[PATH_BYTES];
     struct stat stat;
-    struct disk_log *log = calloc(1, sizeof *log);
-    if (!log)
-        log_fatal("out of memory opening a log");
+    struct disk_log *log = memory_zeroed(1, sizeof *log, "opening a log");
     log->fd = disk_log_path_of(folder, "log", path) ? open(path, O_RDWR | O_CLOEXEC) : -1;
     bool is_absent = log->fd < 0 && errno == ENOENT;
     const char *wrong = NULL;

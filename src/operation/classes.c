@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "store/documents/store_schema.h"
 
 struct document_class {
@@ -29,9 +29,7 @@ bool classes_add(struct bytes document_class, const struct item_class *items, si
 {
     if (classes_find_class(document_class))
         return false;
-    struct document_class *more = realloc(classes, (class_count + 1) * sizeof *classes);
-    if (!more)
-        log_fatal("out of memory adding a class");
+    struct document_class *more = memory_grown(classes, class_count + 1, sizeof *classes, "adding a class");
     classes = more;
     classes[class_count++] =
         (struct document_class){.name = document_class, .items = items, .count = count, .schema = schema};

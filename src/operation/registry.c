@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 
 static const struct operation *const *builtin;
 static size_t builtin_count;
@@ -66,9 +66,8 @@ bool registry_add(const struct operation *operation)
     bool is_there;
     if (registry_find(name))
         return false;
-    const struct operation **more = realloc(added, (added_count + 1) * sizeof *added);
-    if (!more)
-        log_fatal("out of memory adding an operation");
+    const struct operation **more =
+        memory_grown(added, added_count + 1, sizeof *added, "adding an operation");
     added = more;
     size_t place = registry_place_of(name, &is_there);
     memmove(added + place + 1, added + place, (added_count - place) * sizeof *added);

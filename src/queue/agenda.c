@@ -6,6 +6,7 @@
 
 #include "base/coding/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 enum { NAMESPACES = 256, BUCKETS_LEAST = 1024, OVERLOOKED_MS = 5000 };
 
@@ -50,9 +51,7 @@ static bool goes_first(const struct heap_link *a, const struct heap_link *b)
 
 static void *agenda_allocate(size_t count, size_t size)
 {
-    void *memory = calloc(count, size);
-    if (!memory)
-        log_fatal("out of memory agenda");
+    void *memory = memory_zeroed(count, size, "agenda");
     return memory;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/json/json.h"
 #include "edge/pg/pg.h"
 #include "edge/pg/pg_async.h"
@@ -44,9 +44,7 @@ static const struct pg_statement names = {
 
 struct registry *registry_create(const struct settings *settings)
 {
-    struct registry *registry = calloc(1, sizeof *registry);
-    if (!registry)
-        log_fatal("out of memory");
+    struct registry *registry = memory_zeroed(1, sizeof *registry, "registry");
     registry->settings = settings;
     registry->arena = arena_create("registry");
     registry->options = (struct pg_options){

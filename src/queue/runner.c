@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "model/document/stamp.h"
 #include "edge/json/json.h"
 #include "queue/alert.h"
@@ -41,9 +42,8 @@ struct queue_request {
 
 static struct queue_request *create_pending(struct manager *manager, int ns, size_t room)
 {
-    struct queue_request *pending = calloc(1, sizeof *pending + room * sizeof(struct agenda_task *));
-    if (!pending)
-        log_fatal("out of memory");
+    struct queue_request *pending =
+        memory_zeroed(1, sizeof *pending + room * sizeof(struct agenda_task *), "runner");
     pending->ns = ns;
     pending->next = manager->pending_requests;
     if (pending->next)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "base/log.h"
 #include "base/coding/siphash.h"
+#include "base/memory.h"
 #include "seal/random_stock.h"
 #include "seal/site_key.h"
 
@@ -61,9 +61,7 @@ static const char *failed(enum records_seal_file file, const char *verb)
 static struct records_seal *records_seal_make(const void *secret)
 {
     unsigned char digest[CRYPTO_SHA256];
-    struct records_seal *seal = calloc(1, sizeof *seal);
-    if (!seal)
-        log_fatal("out of memory opening the records");
+    struct records_seal *seal = memory_zeroed(1, sizeof *seal, "opening the records");
     memcpy(seal->secret, secret, SEALING_KEY);
     crypto_hmac((struct bytes){secret, SEALING_KEY}, BYTES("stampd records id"), digest);
     memcpy(seal->id, digest, NUMBER);

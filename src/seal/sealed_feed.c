@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 
 struct sealed_feed {
     struct sealed_file_keys keys;
@@ -26,9 +26,7 @@ struct sealed_feed *sealed_feed_create(const struct sealed_file_keys *keys,
                                        const unsigned char name[SEALED_FILE_NAME], int64_t stored,
                                        bool (*take)(void *context, struct bytes piece), void *context)
 {
-    struct sealed_feed *feed = calloc(1, sizeof *feed);
-    if (!feed)
-        log_fatal("out of memory sealed feed");
+    struct sealed_feed *feed = memory_zeroed(1, sizeof *feed, "sealed feed");
     feed->keys = *keys;
     memcpy(feed->name, name, sizeof feed->name);
     feed->stored = stored;

@@ -1,5 +1,6 @@
 /* sealed_file: one cipher context, chunk by chunk. */
 #include "seal/sealed_file.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,7 @@ struct sealed_file_reader {
 
 static void *sealed_file_allocate(size_t size)
 {
-    void *memory = calloc(1, size);
-    if (!memory)
-        log_fatal("out of memory sealed file");
+    void *memory = memory_zeroed(1, size, "sealed file");
     return memory;
 }
 

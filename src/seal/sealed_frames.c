@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 
 enum { HEAD = 16, WHERE = SEALED_FRAME_UPLOAD + 16, BEFORE = HEAD + SEALING_NONCE };
@@ -16,9 +16,7 @@ struct sealed_frame {
 
 static struct sealed_frame *make_frame(void)
 {
-    struct sealed_frame *frame = malloc(sizeof *frame);
-    if (!frame)
-        log_fatal("out of memory sealed frame");
+    struct sealed_frame *frame = memory_grown(NULL, 1, sizeof *frame, "sealed frame");
     return frame;
 }
 

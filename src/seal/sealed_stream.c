@@ -1,5 +1,6 @@
 /* sealed_stream: one cipher context, chunk by chunk. */
 #include "seal/sealed_stream.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +47,7 @@ struct sealed_stream_reader {
 
 static void *sealed_stream_allocate(size_t size)
 {
-    void *memory = calloc(1, size);
-    if (!memory)
-        log_fatal("out of memory sealed stream");
+    void *memory = memory_zeroed(1, size, "sealed stream");
     return memory;
 }
 

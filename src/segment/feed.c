@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"
 
@@ -43,9 +43,7 @@ struct publisher {
 
 struct publisher *feed_publisher_create(struct segment *segment)
 {
-    struct publisher *publisher = calloc(1, sizeof *publisher);
-    if (!publisher)
-        log_fatal("out of memory");
+    struct publisher *publisher = memory_zeroed(1, sizeof *publisher, "feed");
     publisher->segment = segment;
     for (int i = 0; i < FEED_MOST; i++)
         publisher->channels[i].fd = -1;
@@ -239,9 +237,7 @@ static bool open_pipe(struct subscriber *subscriber, const char *folder, char *p
 struct subscriber *feed_subscriber_open(struct segment *segment, const char *folder, char *problem,
                                         size_t problem_size)
 {
-    struct subscriber *subscriber = calloc(1, sizeof *subscriber);
-    if (!subscriber)
-        log_fatal("out of memory");
+    struct subscriber *subscriber = memory_zeroed(1, sizeof *subscriber, "feed");
     subscriber->segment = segment;
     subscriber->fd = -1;
     for (int i = 0; i < FEED_MOST; i++)

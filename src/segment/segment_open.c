@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "segment/board.h"
 #include "segment/processes.h"
 #include "segment/public_answers.h"
@@ -22,9 +22,7 @@ bool segment_open_sized(struct segment **segment_r, const char *path, const stru
                         char *problem, size_t problem_size)
 {
     assert(sizes->slots % 64 == 0 && (sizes->slots & (sizes->slots - 1)) == 0);
-    struct segment *segment = calloc(1, sizeof *segment);
-    if (!segment)
-        log_fatal("out of memory opening the segment");
+    struct segment *segment = memory_zeroed(1, sizeof *segment, "opening the segment");
     if (!mapping_open(&segment->mapping, path, SEGMENT_MAGIC, BOARD_LAYOUT, board_size(sizes), problem,
                       problem_size)) {
         free(segment);

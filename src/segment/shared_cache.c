@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/crash.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "model/document/document.h"
 
 /* The lock: a count above, 1 + index of the writer below; 0: no writer. */
@@ -51,9 +51,7 @@ _Static_assert(_Alignof(struct document) <= 2 * sizeof(uint64_t), "two words ali
 
 struct shared_cache *shared_cache_create(void *memory, size_t bytes)
 {
-    struct shared_cache *shared_cache = calloc(1, sizeof *shared_cache);
-    if (!shared_cache)
-        log_fatal("out of memory shared cache");
+    struct shared_cache *shared_cache = memory_zeroed(1, sizeof *shared_cache, "shared cache");
     shared_cache->buckets = memory;
     shared_cache->count = bytes / sizeof *shared_cache->buckets;
     return shared_cache;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 enum { NAME_BYTES = 128 };
 
@@ -36,9 +37,7 @@ static const struct pg_statement statements[] = {
 struct acknowledgement *acknowledgement_create(void)
 {
     char host[NAME_BYTES / 2] = "";
-    struct acknowledgement *acknowledgement = calloc(1, sizeof *acknowledgement);
-    if (!acknowledgement)
-        log_fatal("out of memory");
+    struct acknowledgement *acknowledgement = memory_zeroed(1, sizeof *acknowledgement, "acknowledgement");
     if (gethostname(host, sizeof host - 1) != 0 || !bytes_is_utf8(bytes_of(host)))
         snprintf(host, sizeof host, "unknown");
     snprintf(acknowledgement->name, sizeof acknowledgement->name, "%s, process %ld", host, (long)getppid());

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/reaper.h"
 #include "base/stop.h"
 #include "blob/blob_reseal.h"
@@ -319,9 +320,7 @@ static struct download *make_download(struct decrypter *decrypter, struct exchan
                                       const struct file_ticket *ticket)
 {
     struct bytes client = exchange_header(exchange, "X-Stampd-Client");
-    struct download *download = calloc(1, sizeof *download);
-    if (!download)
-        log_fatal("out of memory download");
+    struct download *download = memory_zeroed(1, sizeof *download, "download");
     *download = (struct download){
         .decrypter = decrypter, .exchange = exchange, .fd = -1, .ticket = *ticket, .end = ticket->head.size};
     snprintf(download->client, sizeof download->client, "%.*s", (int)client.size,

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "segment/counts/metrics.h"
 #include "segment/processes.h"
 
@@ -106,9 +107,7 @@ static bool instance_take_number(struct instance *instance, struct stat *status_
 bool instance_start(const struct settings *settings, struct segment *segment, const char *segment_path,
                     struct instance **instance_r, char *problem, size_t problem_size)
 {
-    struct instance *instance = calloc(1, sizeof *instance);
-    if (!instance)
-        log_fatal("out of memory starting an instance");
+    struct instance *instance = memory_zeroed(1, sizeof *instance, "starting an instance");
     instance->segment = segment;
     int size = snprintf(instance->prefix, sizeof instance->prefix, "%s.instance-", segment_path);
     struct stat status;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "model/task/cron.h"
 #include "records/records_save.h"
@@ -226,9 +227,7 @@ static bool listen_at(const struct master *master, const char *name, int *listen
 static bool open_listeners(struct master *master, char *problem)
 {
     int count = (int)present_settings(master)->workers;
-    master->listeners = calloc((size_t)count + 1, sizeof *master->listeners);
-    if (!master->listeners)
-        log_fatal("out of memory opening sockets");
+    master->listeners = memory_zeroed((size_t)count + 1, sizeof *master->listeners, "opening sockets");
     for (int i = 0; i <= count; i++) {
         char name[HANDOVER_NAME_BYTES];
         name_worker(master, i, name);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/reaper.h"
 #include "blob/object_stores.h"
 
@@ -91,9 +92,7 @@ struct object_pipe *object_pipe_open(struct events *events, const struct setting
         close(ends[0]);
         return NULL;
     }
-    struct object_pipe *pipe = calloc(1, sizeof *pipe);
-    if (!pipe)
-        log_fatal("out of memory object pipe");
+    struct object_pipe *pipe = memory_zeroed(1, sizeof *pipe, "object pipe");
     pipe->pid = pid;
     pipe->fd = ends[0];
     pipe->watch = events_watch_create(events, ready, context);

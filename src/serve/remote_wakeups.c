@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/secret.h"
 #include "edge/http.h"
 #include "edge/json/json.h"
@@ -56,9 +57,7 @@ struct remote_wakeups *remote_wakeups_create(const struct settings *settings)
     char problem[600] = "";
     if (!*settings->queue_remotes)
         return NULL;
-    struct remote_wakeups *remote_wakeups = calloc(1, sizeof *remote_wakeups);
-    if (!remote_wakeups)
-        log_fatal("out of memory");
+    struct remote_wakeups *remote_wakeups = memory_zeroed(1, sizeof *remote_wakeups, "remote wakeups");
     if (!secret_read(&remote_wakeups->key, "queue_key_file", settings->queue_key_file, problem,
                      sizeof problem)) {
         log_error("cannot wake managers of other hosts: %s", problem);

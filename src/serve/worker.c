@@ -15,6 +15,7 @@
 #include "base/crash.h"
 #include "base/identity.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/refusals.h"
@@ -300,9 +301,7 @@ static enum fault read_upload(struct inlet *inlet, struct bytes *piece_r)
     struct upload *upload = (struct upload *)inlet;
     size_t size;
     if (!upload->room)
-        upload->room = malloc(UPLOAD_BYTES);
-    if (!upload->room)
-        log_fatal("out of memory upload");
+        upload->room = memory_grown(NULL, 1, UPLOAD_BYTES, "upload");
     enum fault fault = fcgi_read_piece(upload->fcgi, upload->room, UPLOAD_BYTES, &size);
     atomic_store(&upload->worker->pulse->request_since_ms, clock_monotonic_ms());
     *piece_r = (struct bytes){upload->room, size};

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/archive/archive_line.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
@@ -27,9 +27,7 @@ struct archive_batch {
 
 struct archive_batch *archive_batch_create(struct control *control, struct pg *pg, bool attaches)
 {
-    struct archive_batch *batch = calloc(1, sizeof *batch);
-    if (!batch)
-        log_fatal("out of memory archive");
+    struct archive_batch *batch = memory_zeroed(1, sizeof *batch, "archive");
     batch->control = control;
     batch->pg = pg;
     batch->attaches = attaches;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/coding/hex.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_writer.h"
 #include "control/message.h"
@@ -87,9 +87,7 @@ static bool read_to_end(struct archive_reader *reader)
 static bool open_reader(const char *path, struct bytes key, const struct archive_contents *contents,
                         struct archive_reader **reader_r)
 {
-    struct archive_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
-        log_fatal("out of memory archive");
+    struct archive_reader *reader = memory_zeroed(1, sizeof *reader, "archive");
     *reader_r = reader;
     reader->path = path;
     reader->contents = contents;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/archive/archive_filter.h"
 #include "control/archive/archive_line.h"
 #include "control/message.h"
@@ -278,9 +278,7 @@ bool archive_rows_open(struct control *control, const struct archive_snapshot *s
     if (!ns_keys_read(control, snapshot->documents, &keys) ||
         !archive_order_find(control, snapshot->documents, keys, filter, &parts, &count))
         return false;
-    struct archive_rows *rows = calloc(1, sizeof *rows);
-    if (!rows)
-        log_fatal("out of memory archive");
+    struct archive_rows *rows = memory_zeroed(1, sizeof *rows, "archive");
     rows->control = control;
     rows->parts = parts;
     rows->part_count = count;

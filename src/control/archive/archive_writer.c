@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/builder.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/message.h"
 #include "edge/crypto/digest.h"
 #include "edge/json/json.h"
@@ -70,9 +70,7 @@ bool archive_writer_open(struct arena *arena, const struct archive_writer_option
                          struct archive_writer **writer_r)
 {
     const char *problem;
-    struct archive_writer *writer = calloc(1, sizeof *writer);
-    if (!writer)
-        log_fatal("out of memory archive");
+    struct archive_writer *writer = memory_zeroed(1, sizeof *writer, "archive");
     *writer_r = writer;
     writer->path = options->path;
     writer->digest = digest_create();

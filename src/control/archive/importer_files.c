@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/identity.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
 #include "blob/blob_sealed.h"
@@ -85,9 +85,7 @@ struct importer_files *importer_files_open(struct control *control, const struct
     struct data_keys *keys;
     if (!ns_keys_read(control, target->pg, &keys))
         return NULL;
-    struct importer_files *files = calloc(1, sizeof *files);
-    if (!files)
-        log_fatal("out of memory archive");
+    struct importer_files *files = memory_zeroed(1, sizeof *files, "archive");
     files->keys = data_keys_of_files(keys);
     files->control = control;
     files->pg = target->pg;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/message.h"
 #include "model/namespace.h"
 
@@ -39,9 +39,7 @@ static int make_file(const char *path)
 
 struct backup_draft *backup_draft_begin(const char *path, const struct backup_owner *owner)
 {
-    struct backup_draft *draft = calloc(1, sizeof *draft);
-    if (!draft)
-        log_fatal("out of memory backup");
+    struct backup_draft *draft = memory_zeroed(1, sizeof *draft, "backup");
     draft->owner = owner;
     draft->fd = -1;
     errno = ENAMETOOLONG;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "control/answer.h"
 #include "control/backoff.h"
@@ -437,9 +437,7 @@ static void open_all(struct dumper *dumper)
     struct http_options http = options->http;
     http.parallel = (int)options->parallel + 1; /* names are requested beside the documents */
     dumper->http = http_open(&http);
-    dumper->batches = calloc((size_t)options->parallel, sizeof *dumper->batches);
-    if (!dumper->batches)
-        log_fatal("out of memory dump");
+    dumper->batches = memory_zeroed((size_t)options->parallel, sizeof *dumper->batches, "dump");
     for (int64_t i = 0; i < options->parallel; i++) {
         dumper->batches[i].pending.url = options->get_url;
         dumper->batches[i].arena = arena_create("batch");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "control/files/files_place.h"
 #include "control/message.h"
 #include "blob/blob_sealed.h"
@@ -36,9 +37,7 @@ struct stored_object {
 
 struct stored_files *stored_files_open(struct control *control, const char *database)
 {
-    struct stored_files *files = calloc(1, sizeof *files);
-    if (!files)
-        log_fatal("out of memory stored files");
+    struct stored_files *files = memory_zeroed(1, sizeof *files, "stored files");
     *files = (struct stored_files){
         .control = control,
         .database = database,

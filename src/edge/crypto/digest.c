@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/coding/hex.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto_private.h"
 
 struct digest {
@@ -13,9 +14,7 @@ struct digest {
 
 struct digest *digest_create(void)
 {
-    struct digest *digest = calloc(1, sizeof *digest);
-    if (!digest)
-        log_fatal("out of memory digest");
+    struct digest *digest = memory_zeroed(1, sizeof *digest, "digest");
     digest->method = EVP_MD_fetch(NULL, "SHA256", NULL);
     digest->context = EVP_MD_CTX_new();
     crypto_must(digest->method && digest->context &&

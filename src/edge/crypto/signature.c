@@ -1,5 +1,6 @@
 /* signature: passes numbers to OpenSSL's keys as parameters, as curve.c does. */
 #include "edge/crypto/signature.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 
@@ -90,9 +91,7 @@ struct signature_key *signature_open(const struct signature_numbers *numbers)
     ERR_clear_error(); /* else other users of OpenSSL, such as libpq, would report this error */
     if (!inner)
         return NULL;
-    struct signature_key *key = calloc(1, sizeof *key);
-    if (!key)
-        log_fatal("out of memory");
+    struct signature_key *key = memory_zeroed(1, sizeof *key, "signature");
     *key = (struct signature_key){numbers->algorithm, inner};
     return key;
 }

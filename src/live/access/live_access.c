@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "operation/access/access.h"
 #include "operation/judge/filters.h"
 #include "http/cors.h"
@@ -22,9 +22,7 @@ struct live_access {
 
 struct live_access *live_access_create(void)
 {
-    struct live_access *access = calloc(1, sizeof *access);
-    if (!access)
-        log_fatal("out of memory live");
+    struct live_access *access = memory_zeroed(1, sizeof *access, "live");
     access->arena = arena_create("live access");
     access->is_wanted = true;
     return access;

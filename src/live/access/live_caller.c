@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 #include "model/account/account.h"
 #include "operation/access/caller.h"
@@ -27,9 +27,7 @@ struct live_caller {
 
 static void *get_memory(size_t size)
 {
-    void *memory = calloc(1, size ? size : 1);
-    if (!memory)
-        log_fatal("out of memory live");
+    void *memory = memory_zeroed(1, size ? size : 1, "live");
     return memory;
 }
 

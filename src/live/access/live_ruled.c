@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "live/access/live_accounts.h"
 #include "live/live_audience_private.h"
 #include "live/access/live_follow.h"
@@ -47,9 +48,7 @@ struct live_ruled {
 struct live_ruled *live_ruled_create(struct live_audience *audience, void (*drain)(void *context),
                                      void *context)
 {
-    struct live_ruled *ruled = calloc(1, sizeof *ruled);
-    if (!ruled)
-        log_fatal("out of memory live");
+    struct live_ruled *ruled = memory_zeroed(1, sizeof *ruled, "live");
     *ruled = (struct live_ruled){.audience = audience, .drain = drain, .context = context};
     for (size_t i = 0; i < COUNT_OF(ruled->queues); i++)
         ruled->queues[i].arena = arena_create("live changes");

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "live/topics/live_key.h"
 #include "segment/slots.h"
 #include "edge/crypto/crypto.h"
@@ -30,9 +30,7 @@ struct live_index {
 
 static void *get_memory(size_t count, size_t size)
 {
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        log_fatal("out of memory live");
+    void *memory = memory_zeroed(count ? count : 1, size, "live");
     return memory;
 }
 

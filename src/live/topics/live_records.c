@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "live/live_audience_private.h"
 #include "live/topics/live_index.h"
 #include "live/topics/live_key.h"
@@ -38,9 +39,7 @@ struct range_search {
 
 static struct live_ranges *live_ranges_create(void)
 {
-    struct live_ranges *ranges = calloc(1, sizeof *ranges);
-    if (!ranges)
-        log_fatal("out of memory live");
+    struct live_ranges *ranges = memory_zeroed(1, sizeof *ranges, "live");
     return ranges;
 }
 
@@ -170,9 +169,7 @@ struct live_records {
 struct live_records *live_records_create(struct records *records, void (*begins)(void *context),
                                          void *context)
 {
-    struct live_records *all = calloc(1, sizeof *all);
-    if (!all)
-        log_fatal("out of memory live");
+    struct live_records *all = memory_zeroed(1, sizeof *all, "live");
     *all = (struct live_records){.records = records, .begins = begins, .context = context};
     if (records)
         records_limit_wait(records, BUSY_MS);
@@ -230,9 +227,7 @@ static void live_records_begin(struct live_audience *audience)
     struct live_records *all = audience->all->records;
     struct live_records_place *place = &audience->records;
     bool is_first = !all->first;
-    place->prefix_sizes = calloc(DEFINITION_KEY_MOST + 1, sizeof *place->prefix_sizes);
-    if (!place->prefix_sizes)
-        log_fatal("out of memory live");
+    place->prefix_sizes = memory_zeroed(DEFINITION_KEY_MOST + 1, sizeof *place->prefix_sizes, "live");
     place->index = live_index_create();
     place->ranges = live_ranges_create();
     (void)take_position(all, audience);

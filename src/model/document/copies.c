@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/json/json.h"
 
 struct declared_copies {
@@ -16,9 +16,8 @@ static size_t declared_count;
 
 void copies_declare(struct bytes class, struct bytes iclass, const struct schema_copies *copies)
 {
-    struct declared_copies *more = realloc(declared, (declared_count + 1) * sizeof *more);
-    if (!more)
-        log_fatal("out of memory adding a copied item");
+    struct declared_copies *more =
+        memory_grown(declared, declared_count + 1, sizeof *more, "adding a copied item");
     declared = more;
     declared[declared_count++] = (struct declared_copies){class, iclass, copies};
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/json/json.h"
 
 struct member {
@@ -88,9 +88,7 @@ static size_t declared_count;
 
 void mutation_declare(struct bytes document_class, mutation_function *function, void *whose)
 {
-    declared = realloc(declared, (declared_count + 1) * sizeof *declared);
-    if (!declared)
-        log_fatal("out of memory declaring a mutation");
+    declared = memory_grown(declared, declared_count + 1, sizeof *declared, "declaring a mutation");
     declared[declared_count++] = (struct declared_mutation){document_class, function, whose};
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "operation/old_reads.h"
 
 /* As parsed from one snapshot of its document; in its own arena. */
@@ -100,9 +101,7 @@ static struct held_configuration *read_version(const struct document *document, 
 
 struct configurations *configurations_create(void)
 {
-    struct configurations *configurations = calloc(1, sizeof *configurations);
-    if (!configurations)
-        log_fatal("out of memory");
+    struct configurations *configurations = memory_zeroed(1, sizeof *configurations, "configurations");
     return configurations;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 #include "model/account/account.h"
 #include "model/namespace.h"
@@ -40,9 +40,7 @@ struct verified_tokens {
 
 struct verified_tokens *verified_tokens_create(void)
 {
-    struct verified_tokens *tokens = calloc(1, sizeof *tokens);
-    if (!tokens)
-        log_fatal("out of memory");
+    struct verified_tokens *tokens = memory_zeroed(1, sizeof *tokens, "verified tokens");
     return tokens;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "model/document/value.h"
 #include "operation/classes.h"
 #include "operation/reply.h"
@@ -391,9 +391,7 @@ struct collection_unchanged {
 
 struct collection_unchanged *collection_unchanged_create(void)
 {
-    struct collection_unchanged *unchanged = calloc(1, sizeof *unchanged);
-    if (!unchanged)
-        log_fatal("out of memory");
+    struct collection_unchanged *unchanged = memory_zeroed(1, sizeof *unchanged, "collection request");
     return unchanged;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 #include "edge/crypto/crypto.h"
 #include "operation/signed_text.h"
 
@@ -23,9 +23,7 @@ bool filters_add(const struct filter *filter)
     for (const struct filter_entry *entry = first; entry; entry = entry->next)
         if (bytes_equal(entry->filter->class, filter->class))
             return false;
-    struct filter_entry *entry = calloc(1, sizeof *entry);
-    if (!entry)
-        log_fatal("out of memory adding a filter");
+    struct filter_entry *entry = memory_zeroed(1, sizeof *entry, "adding a filter");
     *entry = (struct filter_entry){filter, first};
     first = entry;
     return true;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/schedule.h"
 #include "model/document/copies.h"
 #include "model/task/cron.h"
@@ -138,9 +139,7 @@ static bool judge_copies(const struct judgement *judgement, const struct stampd_
     if (!item->copied_to)
         return !item->separator || module_refuse(judgement, "class %s: %s has a separator and no copies",
                                                  class->name, item->name);
-    struct schema_copies *copies = calloc(1, sizeof *copies);
-    if (!copies)
-        log_fatal("out of memory adding a class");
+    struct schema_copies *copies = memory_zeroed(1, sizeof *copies, "adding a class");
     *copies_r = copies;
     copies->separator = bytes_of(item->separator ? item->separator : ".");
     if (!copies->separator.size || copies->separator.size > SCHEMA_SEPARATOR_MOST ||
@@ -218,9 +217,7 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
         return module_refuse(judgement, "class %s: a mutation needs a schema", class->name);
     if (!judge_items(judgement, class, &count) || (class->schema && !judge_schema(judgement, class, count)))
         return false;
-    struct item_class *items = calloc(count + 1, sizeof *items);
-    if (!items)
-        log_fatal("out of memory adding a class");
+    struct item_class *items = memory_zeroed(count + 1, sizeof *items, "adding a class");
     for (size_t i = 0; i < count; i++) {
         items[i] = (struct item_class){.name = bytes_of(class->items[i].name),
                                        .is_singleton = class->items[i].is_singleton,
@@ -245,9 +242,7 @@ static bool add_classes(const struct judgement *judgement, const struct stampd_d
     size_t count = 0;
     while (classes && classes[count].name)
         count++;
-    struct added_class *added = calloc(count + 1, sizeof *added);
-    if (!added)
-        log_fatal("out of memory adding classes");
+    struct added_class *added = memory_zeroed(count + 1, sizeof *added, "adding classes");
     bool is_good = true;
     for (size_t i = 0; is_good && i < count; i++)
         is_good = add_class(judgement, &classes[i], &added[i]);
@@ -304,9 +299,7 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
         return module_refuse(judgement, "operation %s: a reserved member is set", from->name);
     if (!judge_task(judgement, from))
         return false;
-    struct operation *operation = calloc(1, sizeof *operation);
-    if (!operation)
-        log_fatal("out of memory adding an operation");
+    struct operation *operation = memory_zeroed(1, sizeof *operation, "adding an operation");
     *operation = (struct operation){.name = from->name,
                                     .right = from->access == STAMPD_PUBLIC ? RIGHT_PUBLIC : RIGHT_ADMIN,
                                     .work = module_run_work,
@@ -392,9 +385,7 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
     for (; filter && filter->document_class; filter++)
         if (!add_filter(&judgement, module, filter))
             return false;
-    struct loaded *loaded = calloc(1, sizeof *loaded);
-    if (!loaded)
-        log_fatal("out of memory adding a module");
+    struct loaded *loaded = memory_zeroed(1, sizeof *loaded, "adding a module");
     loaded->module = module;
     *last = loaded;
     last = &loaded->next;

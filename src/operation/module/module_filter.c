@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "operation/judge/filters.h"
 #include "operation/module/module_convert.h"
 #include "operation/module/module_document.h"
@@ -186,9 +187,7 @@ const char *module_filter_add(const struct stampd_filter *from, const char *vers
     for (size_t i = 0; i < COUNT_OF(from->reserved); i++)
         if (from->reserved[i])
             return "a reserved member is set";
-    struct filter *filter = calloc(1, sizeof *filter);
-    if (!filter)
-        log_fatal("out of memory adding a filter");
+    struct filter *filter = memory_zeroed(1, sizeof *filter, "adding a filter");
     *filter = (struct filter){.class = bytes_of(from->document_class),
                               .version = bytes_of(version ? version : ""),
                               .application = from,

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/identity.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "segment/counts/refusals.h"
 #include "segment/public_answers.h"
 #include "edge/local_socket.h"
@@ -50,9 +51,7 @@ struct nginx_counts *nginx_counts_open(const struct settings *settings)
         return NULL;
     }
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); /* the larger the better */
-    struct nginx_counts *counts = malloc(sizeof *counts);
-    if (!counts)
-        log_fatal("out of memory");
+    struct nginx_counts *counts = memory_grown(NULL, 1, sizeof *counts, "nginx counts");
     counts->fd = fd;
     return counts;
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "blob/blob_part.h"
 #include "blob/blob_reseal.h"
 
@@ -41,9 +41,7 @@ struct cleaning {
 
 struct cleaner *cleaner_create(const struct settings *settings)
 {
-    struct cleaner *cleaner = calloc(1, sizeof *cleaner);
-    if (!cleaner)
-        log_fatal("out of memory cleaner");
+    struct cleaner *cleaner = memory_zeroed(1, sizeof *cleaner, "cleaner");
     cleaner->store = blob_store_open(settings->blob_directory, BLOB_NO_GROUP);
     cleaner->arena = arena_create("cleaner");
     cleaner->unused_s = settings->blob_unused_hours * SECONDS_OF_HOUR;

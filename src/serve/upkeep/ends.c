@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "segment/namespaces.h"
 #include "segment/counts/purge_counts.h"
 #include "edge/pg/pg.h"
@@ -35,9 +36,7 @@ struct ends {
 
 struct ends *ends_create(const struct settings *settings, struct segment *segment)
 {
-    struct ends *ends = calloc(1, sizeof *ends);
-    if (!ends)
-        log_fatal("out of memory ends");
+    struct ends *ends = memory_zeroed(1, sizeof *ends, "ends");
     *ends = (struct ends){.settings = settings,
                           .segment = segment,
                           .arena = arena_create("ends"),

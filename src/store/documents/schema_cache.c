@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "model/document/mutation.h"
 #include "model/schema/schema.h"
 #include "store/refusal.h"
@@ -166,9 +167,7 @@ static enum fault schema_cache_read_schema(struct schema_cache *cache, struct pg
 {
     if (cache->applied)
         return FAULT_NONE;
-    struct applied_schema *applied = calloc(1, sizeof *applied);
-    if (!applied)
-        log_fatal("out of memory schema");
+    struct applied_schema *applied = memory_zeroed(1, sizeof *applied, "schema");
     applied->references = 1;
     applied->arena = arena_create("schema");
     arena_defer(applied->arena, free, applied);

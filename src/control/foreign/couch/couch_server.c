@@ -6,7 +6,7 @@
 
 #include "base/coding/base64.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/memory.h"
 #include "control/backoff.h"
 #include "control/foreign/couch/couch_text.h"
 #include "control/message.h"
@@ -57,9 +57,7 @@ struct couch_server *couch_server_open(const struct couch_server_options *option
                                       .ca_file = options->ca_file,
                                       .connect_timeout_ms = CONNECT_MS,
                                       .answer_most = COUCH_ANSWER_MOST};
-    struct couch_server *server = calloc(1, sizeof *server);
-    if (!server)
-        log_fatal("out of memory");
+    struct couch_server *server = memory_zeroed(1, sizeof *server, "couch server");
     server->options = *options;
     server->http = http_open(&http);
     if (options->login) {
