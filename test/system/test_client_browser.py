@@ -141,6 +141,26 @@ def test_a_page_shows_changes_of_others_and_its_own(desk):
     tab.close()
 
 
+AWAY = 'fetch: () => Promise.reject(new TypeError("away"))'
+SCHEMA = {'classes': {'Note': {'items': {'Line': {'fields': {'text': 'folded', 'at': 'long'}}}}}}
+
+
+def test_without_a_network_the_copies_answer_a_search_after_the_session_was_closed(desk):
+    tab = desk.open()
+    write(tab, '1', {'text': 'Brötchen', 'at': 1}, wait='')
+    write(tab, '2', {'text': 'milk', 'at': 2}, wait='')
+    tab.run(f'db.close().then(() => start({{ {AWAY} }})).then(() => true)')
+    search = {'where': [{'f': 'text', 't': 'sw', 'v1': 'bro'}], 'order': '-at', 'want': ['at']}
+    tab.run(f"""import('./client/find.js').then(({{ finder }}) => {{
+      window.found = finder(db, {json.dumps(SCHEMA)})('Note', 'Line', {json.dumps(search)})
+      found.subscribe(value => {{ window.last = value }})
+    }}).then(() => true)""")
+    tab.until('last.here && JSON.stringify(last.items.map(item => item.k)) === \'["1"]\'')
+    write(tab, '3', {'text': 'BROT', 'at': 3})
+    tab.until('JSON.stringify(last.items.map(item => [item.k, item.j])) === \'[["3",{"at":3}],["1",{"at":1}]]\'')
+    tab.close()
+
+
 def test_changes_without_a_network_outlive_a_reload_and_the_browser(desk, browser):
     tab = desk.open()
     write(tab, '1', 'bread', wait='')

@@ -28,6 +28,10 @@ CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
 POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}}}
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
+FIELDS = {'s': 'string', 'w': 'string', 'f': 'folded', 'l': 'long', 'i': 'int', 'd': 'double', 'h': 'hash', 'ss': 'string[]', 'ff': 'folded[]', 'll': 'long[]',
+          'ii': 'int[]', 'dd': 'double[]', 'hh': 'hash[]'}
+RAND = {'open': True, 'items': {'Main': {'singleton': True, 'fields': FIELDS}, 'Row': {'fields': FIELDS}}}
+CLASSES = {'Person': PERSON, 'Post': POST, 'Rand': RAND}
 SILENCE_S = 180  # between the ends of two tests; the longest takes 20 s
 
 
@@ -51,13 +55,14 @@ def nodes_are_named(request):
 
 @pytest.fixture(scope='module')
 def server(stack, tmp_path_factory):
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Person': PERSON, 'Post': POST})
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', CLASSES)
     configure(stack, 'club', access='rules', accounts=OPEN)
     rules = tmp_path_factory.mktemp('rules') / 'rules.json'
     rules.write_text(json.dumps({'Note': dict.fromkeys(('read', 'list', 'create', 'update', 'delete'), ['anybody'])}))
     stack.admin('rules', 'set', 'club', rules)
     configure(stack, 'lab', records=[{'prefix': 'open.', 'read': 'anyone', 'write': 'anyone'}])
-    return {**os.environ, 'STAMPD_URL': stack.url, 'NODE_EXTRA_CA_CERTS': str(stack.path / 'etc/certificate.pem')}
+    return {**os.environ, 'STAMPD_URL': stack.url, 'NODE_EXTRA_CA_CERTS': str(stack.path / 'etc/certificate.pem'),
+            'STAMPD_KEY': stack.key, 'STAMPD_SCHEMA': json.dumps({'classes': CLASSES})}
 
 
 def run(*words, **more):
@@ -127,6 +132,10 @@ def test_find(server, node):
     run_in_node(server, node, 'find')
 
 
+def test_copies(server, node):
+    run_in_node(server, node, 'copies')
+
+
 def test_records(server, node):
     run_in_node(server, node, 'records')
 
@@ -148,7 +157,7 @@ def test_accounts(server, node):
 
 
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('accounts', 'files', 'find', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('accounts', 'copies', 'files', 'find', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, node, tmp_path):
@@ -164,6 +173,7 @@ def test_one_file_for_browsers_is_built_and_small(tmp_path):
     build_web('client', tmp_path / 'client')
     built = (tmp_path / 'client/dist/stampd-client.js').read_bytes()
     assert len(gzip.compress(built)) < 16.5 * 1024
+    assert len(gzip.compress((tmp_path / 'client/dist/stampd-find.js').read_bytes())) < 5 * 1024
     assert b'node:' not in built and (tmp_path / 'client/types/index.d.ts').exists()
 
 
@@ -182,7 +192,7 @@ def test_the_package_is_packed_installed_and_used(server, tmp_path):
     build_web('client', tmp_path / 'client')
     packed = json.loads(run('npm', 'pack', '--json', '--offline', '--pack-destination', tmp_path, cwd=tmp_path / 'client'))[0]
     names = {one['path'] for one in packed['files']}
-    assert {'package.json', 'README.md', 'index.js', 'node.js', 'types/index.d.ts', 'dist/stampd-client.js'} <= names
+    assert {'package.json', 'README.md', 'index.js', 'node.js', 'types/index.d.ts', 'dist/stampd-client.js', 'find.js', 'types/find.d.ts', 'dist/stampd-find.js'} <= names
     assert not [name for name in names if 'node_modules' in name or 'test' in name or name.startswith('.')]
     user = tmp_path / 'user'
     user.mkdir()

@@ -97,9 +97,20 @@ export interface Search {
   want?: 'ids' | 'items' | 'docs' | 'count' | string[] | { sum?: string | string[], min?: string | string[], max?: string | string[], avg?: string | string[], by?: string | string[] }
 }
 
+/** What `stampd-client/find` must know of the schema of the namespace, written as it is declared there. */
+export interface Schema {
+  classes: Record<string, {
+    maxLife?: string
+    items?: Record<string, { singleton?: boolean, fields?: Record<string, string | { text: string[], language?: string }>, [member: string]: unknown }>
+    [member: string]: unknown
+  }>
+}
+
 /** The value of a store of a search: its answer, one page.  `known`: it was read. */
 export interface Found {
   known: boolean
+  /** It is of the copies, not of the server; `more` without a cursor: there is more than this page. */
+  here?: true
   /** Why it cannot be read, or is not followed. */
   fault: import('./fault.js').Fault | null
   ids?: string[], items?: { id: string, k?: string, v: number, j: any }[], docs?: any[], cursor?: string
