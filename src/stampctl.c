@@ -17,10 +17,9 @@ static int version(struct control *control UNUSED, int argc, char **argv)
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     struct record record = {0};
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (is_json) {
         record_add_word(&record, "version", PACKAGE_VERSION);
         record_print(&record);

@@ -70,6 +70,15 @@ bool stop_ends(int number)
     return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
+void stop_heed(bool *is_interrupted, bool *is_abandoned)
+{
+    for (int number; (number = stop_next());)
+        if (stop_ends(number)) {
+            *is_abandoned = *is_interrupted;
+            *is_interrupted = true;
+        }
+}
+
 enum stop stop_requested(void)
 {
     for (int number; (number = stop_next());) {

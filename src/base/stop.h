@@ -18,6 +18,9 @@ void stop_end_at_once(void);
 int stop_next(void);
 /* Does the signal end a command: SIGINT, SIGTERM, SIGHUP or SIGQUIT? */
 bool stop_ends(int number);
+/* For a command with requests in flight: reads all pending signals.  The first that ends a command sets
+ * `is_interrupted` (begin nothing more), a later one `is_abandoned` as well (wait for nothing). */
+void stop_heed(bool *is_interrupted, bool *is_abandoned);
 
 /* The strongest stop request that this process has received; never goes back.  Reads all pending signals: for
  * children, which handle no others.  A terminal's SIGINT reaches the whole group and is left to the

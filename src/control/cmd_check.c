@@ -543,10 +543,9 @@ int control_check_config(struct control *control, int argc, char **argv)
                     "Read the map of namespaces from FILE (default: namespaces.map beside the settings)."),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!cmd_check_find(&check, control_load_settings(control), "settings %s", control->config))
         return CONTROL_FAILED;
     cmd_check_find(&check, true, "admin_key_sha256 %s",

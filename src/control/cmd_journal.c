@@ -22,12 +22,10 @@ static bool cmd_journal_begin(struct journal_shell *shell, const struct command 
     if (own_count)
         memcpy(lines, own, own_count * sizeof *own);
     memcpy(lines + own_count, common, sizeof common);
-    enum options_result result =
-        options_read(command, lines, own_count + COUNT_OF(common), argc, argv, words_r, count_r);
-    *status_r = result == OPTIONS_READ
-                    ? journal_shell_open(shell, command->name, strcmp(command->name, "journal ping") != 0)
-                    : options_status(result);
-    return result == OPTIONS_READ && *status_r == CONTROL_DONE;
+    if (!options_read(command, lines, own_count + COUNT_OF(common), argc, argv, words_r, count_r, status_r))
+        return false;
+    *status_r = journal_shell_open(shell, command->name, strcmp(command->name, "journal ping") != 0);
+    return *status_r == CONTROL_DONE;
 }
 
 /* Runs it, prints the record that is returned, and closes. */

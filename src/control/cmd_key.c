@@ -118,10 +118,9 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
                     "Create the key of the site, for encrypted namespaces (site_key_file)."),
         RECORD_JSON_LINE(&is_json)};
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (is_queue + is_site + is_archive > 1) {
         message_print("key new: expected one of --archive, --queue and --site");
         return CONTROL_WRONG;
@@ -151,10 +150,9 @@ static int key_hash(struct control *control, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     struct bytes key;
     if (!cmd_key_read(control, words[0], &key))
         return CONTROL_FAILED;

@@ -138,10 +138,9 @@ int control_ping(struct control *control, int argc, char **argv)
         RECORD_JSON_LINE(&pinger.is_json),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int count, status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
     const char *url = count ? words[0] : "https://localhost";
     size_t size = strlen(url);
     while (size && url[size - 1] == '/')
@@ -211,11 +210,10 @@ int control_operations(struct control *control, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
     char **words, problem[1024];
-    int count;
+    int status;
     const struct operation *operation;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!control_load_settings(control))
         return CONTROL_FAILED;
     if (!module_load_all(&control->settings, problem, sizeof problem)) {

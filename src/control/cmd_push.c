@@ -44,10 +44,9 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     struct curve_key key;
     struct builder line = {0};
     curve_make_key(&key);
@@ -71,10 +70,9 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words, problem[PROBLEM_BYTES];
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     struct curve_key key;
     if (!push_key_read(words[0], &key, problem, sizeof problem)) {
         message_print("%s", problem);

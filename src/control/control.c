@@ -36,12 +36,8 @@ bool control_load_settings(struct control *control)
 bool control_begin(struct control *control, const struct command *command, const struct option_line *lines,
                    size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
 {
-    int word_count;
-    enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
-    if (result != OPTIONS_READ) {
-        *status_r = options_status(result);
+    if (!options_read(command, lines, line_count, argc, argv, words_r, NULL, status_r))
         return false;
-    }
     *status_r = CONTROL_FAILED;
     return control_load_settings(control);
 }

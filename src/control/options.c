@@ -198,7 +198,7 @@ static const struct option_line *find_line(const struct option_line *lines, size
     return NULL;
 }
 
-static enum options_result check_words(const struct command *command, char **words, int count)
+static bool check_words(const struct command *command, char **words, int count)
 {
     if (count < command->least)
         message_print("%s: expected %s (see stampctl %s --help)", command->name, command->arguments,
@@ -207,19 +207,21 @@ static enum options_result check_words(const struct command *command, char **wor
         message_print("%s: %s: unexpected argument (see stampctl %s --help)", command->name,
                       words[command->most], command->name);
     else
-        return OPTIONS_READ;
-    return OPTIONS_WRONG;
+        return true;
+    return false;
 }
 
-enum options_result options_read(const struct command *command, const struct option_line *lines, size_t count,
-                                 int argc, char **argv, char ***words_r, int *word_count_r)
+bool options_read(const struct command *command, const struct option_line *lines, size_t count, int argc,
+                  char **argv, char ***words_r, int *word_count_r, int *status_r)
 {
     char letters[3 * OPTIONS_MAX];
     struct option longs[OPTIONS_MAX + 2];
     assert(count <= OPTIONS_MAX - 1);
+    *status_r = CONTROL_WRONG;
     if (is_completing) {
         complete_options(command, lines, count, argc, argv);
-        return OPTIONS_HELP;
+        *status_r = CONTROL_DONE;
+        return false;
     }
     describe(lines, count, letters, longs);
     optind = 0; /* start anew: an outer command line was parsed before */
@@ -227,11 +229,12 @@ enum options_result options_read(const struct command *command, const struct opt
     for (int code; (code = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         if (code == 'h') {
             options_print_help(command, lines, count);
-            return OPTIONS_HELP;
+            *status_r = CONTROL_DONE;
+            return false;
         }
         if (code == ':') {
             message_print("%s: %s: a value is missing", command->name, argv[optind - 1]);
-            return OPTIONS_WRONG;
+            return false;
         }
         const struct option_line *line = code == '?' ? NULL : find_line(lines, count, code);
         if (!line) {
@@ -239,20 +242,15 @@ enum options_result options_read(const struct command *command, const struct opt
             const char letter[] = {'-', (char)optopt, '\0'};
             bool is_letter = optopt > 0 && optopt < LONG_ONLY && !find_line(lines, count, optopt);
             refuse_option(command, lines, count, is_letter ? letter : argv[optind - 1]);
-            return OPTIONS_WRONG;
+            return false;
         }
         if (!options_take_value(command, line, optarg))
-            return OPTIONS_WRONG;
+            return false;
     }
     *words_r = argv + optind;
-    *word_count_r = argc - optind;
-    return check_words(command, *words_r, *word_count_r);
-}
-
-int options_status(enum options_result result)
-{
-    assert(result != OPTIONS_READ);
-    return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+    if (word_count_r)
+        *word_count_r = argc - optind;
+    return check_words(command, *words_r, argc - optind);
 }
 
 static void print_choices(const char *group, const char *details, const struct choice *choices, size_t count)

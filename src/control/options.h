@@ -47,17 +47,12 @@ struct command {
     const char *details;   /* paragraphs that end with a newline; NULL: none */
 };
 
-enum options_result { OPTIONS_READ, OPTIONS_HELP, OPTIONS_WRONG };
-
 /* Parses argv[1…]; options may stand anywhere, `--` ends them.  `words_r` points to the arguments that are
- * not options, in argv.  OPTIONS_HELP: --help was given, and the help is on standard output; OPTIONS_WRONG:
- * one line is on standard error. */
-MUST_USE enum options_result options_read(const struct command *command, const struct option_line *lines,
-                                          size_t count, int argc, char **argv, char ***words_r,
-                                          int *word_count_r);
-
-/* The exit status of a command that does not run: after --help, or after wrong usage. */
-int options_status(enum options_result result);
+ * not options, in argv, `word_count_r` (may be NULL) to their number, within the command's bounds.  False:
+ * the command ends with `status_r`: --help was given, and the help is on standard output; or the usage is
+ * wrong, and one line on standard error says how. */
+MUST_USE bool options_read(const struct command *command, const struct option_line *lines, size_t count,
+                           int argc, char **argv, char ***words_r, int *word_count_r, int *status_r);
 
 /* --- commands with subcommands: `stampctl`, `stampctl ns` --- */
 struct control;
@@ -73,7 +68,7 @@ int options_choose(const char *group, const char *details, const struct choice *
 
 /* While it is on, options_choose and options_read run nothing and print, one a line, what the last word of
  * their arguments may become: commands, options, or the words that an argument may have ("on|off"); ":files"
- * stands for file names.  options_read then returns OPTIONS_HELP. */
+ * stands for file names.  options_read then returns false. */
 void options_complete(void);
 
 #endif

@@ -459,7 +459,8 @@ static struct {
     int count;
 } options;
 
-static enum options_result read_options(const char *line)
+/* -1: they are read; otherwise the status with which the command ends. */
+static int read_options(const char *line)
 {
     static const struct command command = {"some", "A [B]", 1, 2, "Does.", NULL};
     const struct option_line lines[] = {
@@ -470,31 +471,34 @@ static enum options_result read_options(const char *line)
     int count = 0;
     for (char *word; (word = strsep(&rest, " "));)
         words[count++] = word;
-    return options_read(&command, lines, COUNT_OF(lines), count, words, &options.words, &options.count);
+    int status;
+    bool are_read =
+        options_read(&command, lines, COUNT_OF(lines), count, words, &options.words, &options.count, &status);
+    return are_read ? -1 : status;
 }
 
 static void options_are_read(void **state UNUSED)
 {
-    assert_int_equal(read_options("some one -tx --number=9 --flag -- --two"), OPTIONS_READ);
+    assert_int_equal(read_options("some one -tx --number=9 --flag -- --two"), -1);
     assert_int_equal(options.count, 2);
     assert_string_equal(options.words[0], "one");
     assert_string_equal(options.words[1], "--two");
     assert_string_equal(options.text, "x");
     assert_int_equal(options.number, 9);
     assert_true(options.flag);
-    assert_int_equal(read_options("some 1 --text y"), OPTIONS_READ);
+    assert_int_equal(read_options("some 1 --text y"), -1);
     assert_string_equal(options.text, "y");
 }
 
 static void wrong_options_are_refused(void **state UNUSED)
 {
-    assert_int_equal(read_options("some"), OPTIONS_WRONG);
-    assert_int_equal(read_options("some 1 2 3"), OPTIONS_WRONG);
-    assert_int_equal(read_options("some 1 --number 10"), OPTIONS_WRONG);
-    assert_int_equal(read_options("some 1 --number x"), OPTIONS_WRONG);
-    assert_int_equal(read_options("some 1 --odd"), OPTIONS_WRONG);
-    assert_int_equal(read_options("some 1 -t"), OPTIONS_WRONG);
-    assert_int_equal(read_options("some 1 --flag=2"), OPTIONS_WRONG);
+    assert_int_equal(read_options("some"), CONTROL_WRONG);
+    assert_int_equal(read_options("some 1 2 3"), CONTROL_WRONG);
+    assert_int_equal(read_options("some 1 --number 10"), CONTROL_WRONG);
+    assert_int_equal(read_options("some 1 --number x"), CONTROL_WRONG);
+    assert_int_equal(read_options("some 1 --odd"), CONTROL_WRONG);
+    assert_int_equal(read_options("some 1 -t"), CONTROL_WRONG);
+    assert_int_equal(read_options("some 1 --flag=2"), CONTROL_WRONG);
 }
 
 int main(void)

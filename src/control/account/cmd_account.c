@@ -38,13 +38,8 @@ static bool account_begin(struct account_command *account, const struct option_l
                           int argc, char **argv, int *status_r)
 {
     char **words;
-    int word_count;
-    enum options_result result =
-        options_read(account->command, lines, count, argc, argv, &words, &word_count);
-    if (result != OPTIONS_READ) {
-        *status_r = options_status(result);
+    if (!options_read(account->command, lines, count, argc, argv, &words, NULL, status_r))
         return false;
-    }
     account->url = words[0];
     account->name = words[1];
     *status_r = CONTROL_WRONG;

@@ -103,10 +103,9 @@ int control_export(struct control *control, int argc, char **argv)
                       "Compress at this level of Zstandard (default: 3)."),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     return cmd_export_are_right(&options, words[1]) ? export(control, &options, words[0], words[1])
                                                     : CONTROL_WRONG;
 }
@@ -161,10 +160,9 @@ int control_import(struct control *control, int argc, char **argv)
                     "Give up an interrupted import; what it restored is removed, what it merged stays."),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!cmd_import_are_right(&options, is_abandoned, words))
         return CONTROL_WRONG;
     options.code = words[0];

@@ -98,15 +98,10 @@ static void cmd_dump_report(struct control *control, const struct dump_options *
         message_print("%s; no document was written", how);
 }
 
-static struct bytes optional(const char *text)
-{
-    return text ? bytes_of(text) : NO_BYTES;
-}
-
 static int dump(struct control *control, const struct dump_options *options, const char *url)
 {
-    struct dumper_options dumper = {.class = optional(options->class),
-                                    .prefix = optional(options->prefix),
+    struct dumper_options dumper = {.class = bytes_of(options->class),
+                                    .prefix = bytes_of(options->prefix),
                                     .after = options->after,
                                     .parallel = options->target.parallel,
                                     .retry_s = options->target.retry_s,
@@ -175,9 +170,8 @@ int control_dump(struct control *control, int argc, char **argv)
         TARGET_CONFIG_LINE(control),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     return cmd_dump_are_right(&options) ? dump(control, &options, words[0]) : CONTROL_WRONG;
 }

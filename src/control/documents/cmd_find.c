@@ -240,9 +240,8 @@ int control_find(struct control *control, int argc, char **argv)
         TARGET_CONFIG_LINE(control),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int count, status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
     return cmd_find_are_right(control, &options) ? find(control, &options, words) : CONTROL_WRONG;
 }

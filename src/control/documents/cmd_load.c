@@ -150,10 +150,9 @@ int control_load(struct control *control, int argc, char **argv)
         TARGET_CONFIG_LINE(control),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     return target_is_right(&options.target, "load") ? cmd_load_load(control, &options, words[0], words[1])
                                                     : CONTROL_WRONG;
 }

@@ -88,15 +88,6 @@ static bool purger_fail(struct purger *purger, const char *code, const char *wor
     return false;
 }
 
-static void purger_heed_signals(struct purger *purger)
-{
-    for (int number; (number = stop_next());)
-        if (stop_ends(number)) {
-            purger->is_abandoned = purger->report->is_interrupted;
-            purger->report->is_interrupted = true;
-        }
-}
-
 /* --- one request --- */
 
 /* Sends the body once, if it is not empty, and waits for what comes, a signal included.  `key` NULL: without
@@ -111,14 +102,14 @@ static void send_once(struct purger *purger, const char *url, const char *key, s
                                                    .body = builder_bytes(&purger->body),
                                                    .timeout_ms = REQUEST_MS});
     while (!http_receive(purger->http, WAIT_MS, result_r)) {
-        purger_heed_signals(purger);
+        stop_heed(&purger->report->is_interrupted, &purger->is_abandoned);
         if (purger->is_abandoned) {
             *result_r = (struct http_result){.problem = "interrupted"};
             return;
         }
         progress_show(&purger->progress, purger->report->listed, 0);
     }
-    purger_heed_signals(purger);
+    stop_heed(&purger->report->is_interrupted, &purger->is_abandoned);
 }
 
 static bool wait_to_retry(struct purger *purger, struct backoff *backoff, const struct server_answer *answer)
@@ -133,7 +124,7 @@ static bool wait_to_retry(struct purger *purger, struct backoff *backoff, const 
     }
     while (!is_stopping(purger) && (now_ms = clock_monotonic_ms()) < backoff->due_ms) {
         clock_sleep_ms(backoff->due_ms - now_ms < WAIT_MS ? backoff->due_ms - now_ms : WAIT_MS);
-        purger_heed_signals(purger);
+        stop_heed(&purger->report->is_interrupted, &purger->is_abandoned);
     }
     return !is_stopping(purger);
 }
@@ -400,15 +391,10 @@ struct purge_options {
     bool is_dry, is_sure;
 };
 
-static struct bytes optional(const char *text)
-{
-    return text ? bytes_of(text) : NO_BYTES;
-}
-
 static int purge(struct control *control, const struct purge_options *options, const char *url)
 {
-    struct purger_options purger = {.class = optional(options->class),
-                                    .prefix = optional(options->prefix),
+    struct purger_options purger = {.class = bytes_of(options->class),
+                                    .prefix = bytes_of(options->prefix),
                                     .days = options->days,
                                     .retry_s = options->target.retry_s,
                                     .is_dry = options->is_dry,
@@ -474,9 +460,8 @@ int control_purge(struct control *control, int argc, char **argv)
         TARGET_CONFIG_LINE(control),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int count, status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
     return cmd_purge_are_right(&options) ? purge(control, &options, words[0]) : CONTROL_WRONG;
 }

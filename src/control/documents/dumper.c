@@ -80,17 +80,6 @@ static bool is_stopping(const struct dumper *dumper)
     return dumper->report->is_failed || dumper->report->is_interrupted;
 }
 
-/* The first signal waits for the requests in flight, the second does not. */
-static void dumper_heed_signals(struct dumper *dumper)
-{
-    for (int number; (number = stop_next());) {
-        if (!stop_ends(number))
-            continue;
-        dumper->is_abandoned = dumper->report->is_interrupted;
-        dumper->report->is_interrupted = true;
-    }
-}
-
 static void dumper_fail(struct dumper *dumper, const char *what, const char *why)
 {
     progress_clear(&dumper->progress);
@@ -478,7 +467,7 @@ void dumper_run(const struct dumper_options *options, struct arena *arena, struc
     *report_r = (struct dumper_report){0};
     open_all(&dumper);
     while (!dumper.is_abandoned && step(&dumper)) {
-        dumper_heed_signals(&dumper);
+        stop_heed(&dumper.report->is_interrupted, &dumper.is_abandoned);
         progress_show(&dumper.progress, report_r->documents, 0);
     }
     progress_clear(&dumper.progress);

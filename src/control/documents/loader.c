@@ -101,12 +101,8 @@ static void save(struct loader *loader, bool is_last)
 /* The first signal waits for the requests in flight, the second does not. */
 static void loader_heed_signals(struct loader *loader)
 {
-    for (int number; (number = stop_next());) {
-        if (!stop_ends(number))
-            continue;
-        loader->is_abandoned = loader->report->is_interrupted;
-        loader->report->is_interrupted = loader->is_ended = true;
-    }
+    stop_heed(&loader->report->is_interrupted, &loader->is_abandoned);
+    loader->is_ended = loader->is_ended || loader->report->is_interrupted;
 }
 
 /* --- filling a batch --- */

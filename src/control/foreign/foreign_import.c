@@ -240,13 +240,9 @@ bool foreign_import_begin(struct control *control, const struct command *command
                           struct foreign_import_options *options, int *status_r)
 {
     char **words;
-    int word_count;
-    enum options_result result = options_read(command, lines, count, argc, argv, &words, &word_count);
-    *status_r = CONTROL_WRONG;
-    if (result != OPTIONS_READ) {
-        *status_r = options_status(result);
+    if (!options_read(command, lines, count, argc, argv, &words, NULL, status_r))
         return false;
-    }
+    *status_r = CONTROL_WRONG;
     options->code = words[0];
     options->path = words[1];
     if (strcmp(options->code, "z") == 0)

@@ -468,10 +468,9 @@ int control_nginx(struct control *control, int argc, char **argv)
          .text = &options.output},
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!options.certificate || !options.key) {
         message_print("nginx: --certificate and --key are needed");
         return CONTROL_WRONG;

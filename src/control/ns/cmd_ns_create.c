@@ -296,10 +296,9 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         NS_MAP_LINES(&map),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     creation.code = words[0];
     if (!ns_registry_check_code(command.name, creation.code))
         return CONTROL_WRONG;
@@ -400,10 +399,9 @@ int cmd_ns_drop(struct control *control, int argc, char **argv)
         NS_MAP_LINES(&map),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!ns_registry_check_code(command.name, words[0]))
         return CONTROL_WRONG;
     if (!is_sure) {

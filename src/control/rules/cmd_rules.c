@@ -200,12 +200,11 @@ static int rules_check(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         OPTION_TEXT("schema", "SCHEMA", &schema, "Compare with this declaration.")};
     char **words;
-    int count;
+    int status;
     struct bytes text;
     struct rules *rules;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!cmd_rules_read_file(control, words[0], &text) ||
         !cmd_rules_read(control->arena, words[0], text, &rules))
         return CONTROL_FAILED;
@@ -389,11 +388,10 @@ int cmd_rules_test(struct control *control, int argc, char **argv)
         RECORD_JSON_LINE(&table.is_json),
         OPTION_TEXT("rules", "RULES", &rules, "Test the rules in this file, in place of those in FILE.")};
     char **words;
-    int count;
+    int status;
     struct bytes text;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     table.file = words[0];
     bool is_good = control_read_file(control->arena, words[0], &text) && read_root(&table, text) &&
                    cmd_rules_test_read_rules(&table, control, rules) &&

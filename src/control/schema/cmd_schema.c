@@ -83,12 +83,11 @@ static int schema_check(struct control *control, int argc, char **argv)
         OPTION_TEXT("rules", "RULES", &rules, "Compare with these access rules."),
     };
     char **words;
-    int count;
+    int status;
     struct bytes text;
     struct schema *schema;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (is_content)
         return check_contents(control, words[0], is_json);
     if (!cmd_schema_read_file(control, words[0], &text, &schema))

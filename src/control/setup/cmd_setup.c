@@ -97,11 +97,9 @@ int control_setup(struct control *control, int argc, char **argv)
         SITE_LINES(&site),
     };
     char **arguments;
-    int count;
-    enum options_result result =
-        options_read(&command, lines, COUNT_OF(lines), argc, argv, &arguments, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &arguments, NULL, &status))
+        return status;
     if (!certificate != !key) {
         message_print("setup: --certificate and --key are expected together");
         return CONTROL_WRONG;

@@ -130,10 +130,9 @@ static int cron_add(struct control *control, int argc, char **argv)
     struct cron cron;
     struct pg *pg;
     char **words;
-    int count;
-    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (read != OPTIONS_READ)
-        return options_status(read);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!cmd_cron_is_name("a periodic task", words[WORD_NAME], NAME_MOST) ||
         !is_period("cron add", words[WORD_PERIOD], &cron) ||
         !cmd_cron_is_name("an operation", words[WORD_OPERATION], OPERATION_MOST) ||
@@ -226,10 +225,9 @@ static int cron_list(struct control *control, int argc, char **argv)
     struct pg_result *rows;
     struct pg *pg;
     char **words;
-    int count;
-    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (read != OPTIONS_READ)
-        return options_status(read);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     pg_params_start(&params, control->arena);
     pg_params_add_i32(&params, INT32_MAX);
     if (!open_namespace(control, words[0], &pg) ||
@@ -251,10 +249,9 @@ static int cmd_cron_change(struct control *control, const struct command *comman
     struct pg_result *result;
     struct pg *pg;
     char **words;
-    int count;
-    enum options_result read = options_read(command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (read != OPTIONS_READ)
-        return options_status(read);
+    int status;
+    if (!options_read(command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!open_namespace(control, words[0], &pg))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
@@ -307,10 +304,9 @@ static int cron_next(struct control *control, int argc, char **argv)
     };
     struct cron cron;
     char **words;
-    int count;
-    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (read != OPTIONS_READ)
-        return options_status(read);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     if (!is_period("cron next", words[0], &cron))
         return CONTROL_WRONG;
     if (zone && !cron_set_zone(zone)) {

@@ -40,20 +40,15 @@ struct words {
     const char *operation, *info, *id, *state, *code, *domain;
 };
 
-static struct bytes optional(const char *text)
-{
-    return text ? bytes_of(text) : NO_BYTES;
-}
-
 /* Those of tasks, not of attempts. */
 static bool read_filter(const struct command *command, const struct words *words, struct task_filter *filter)
 {
-    filter->operation = optional(words->operation);
-    filter->info = optional(words->info);
-    filter->id = optional(words->id);
-    filter->states = optional(words->state);
-    filter->code = optional(words->code);
-    filter->domain = optional(words->domain);
+    filter->operation = bytes_of(words->operation);
+    filter->info = bytes_of(words->info);
+    filter->id = bytes_of(words->id);
+    filter->states = bytes_of(words->state);
+    filter->code = bytes_of(words->code);
+    filter->domain = bytes_of(words->domain);
     if (!words->state || task_rows_is_state(filter->states))
         return true;
     message_print("%s: --state %s: expected waiting, running, parked or held", command->name, words->state);

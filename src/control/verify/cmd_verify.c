@@ -380,10 +380,9 @@ int control_verify(struct control *control, int argc, char **argv)
                                         OPTION_TEXT("ns", "CODE", &code, "Check this namespace."),
                                         ARCHIVE_KEY_LINE(&key_path)};
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int count, status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
     if (!count && !code) {
         message_print("verify: expected ARCHIVE, --ns CODE, or both");
         return CONTROL_WRONG;
