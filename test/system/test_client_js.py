@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('n
 STACK = {'workers': 3, 'namespaces': {**NAMESPACES, 'club': 'closed'}, 'settings': {'records_mb': 4, 'live_records': 6, 'limit_client_partial_uploads': 1000}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
-POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}}}
+POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}}, 'collections': {'byRoom': {'key': ['Main.room'], 'mutable': True}}}
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
 FIELDS = {'s': 'string', 'w': 'string', 'f': 'folded', 'l': 'long', 'i': 'int', 'd': 'double', 'h': 'hash', 'ss': 'string[]', 'ff': 'folded[]', 'll': 'long[]',
           'ii': 'int[]', 'dd': 'double[]', 'hh': 'hash[]'}
@@ -173,7 +173,7 @@ def test_one_file_for_browsers_is_built_and_small(tmp_path):
     build_web('client', tmp_path / 'client')
     built = (tmp_path / 'client/dist/stampd-client.js').read_bytes()
     assert len(gzip.compress(built)) < 16.5 * 1024
-    assert len(gzip.compress((tmp_path / 'client/dist/stampd-find.js').read_bytes())) < 5 * 1024
+    assert len(gzip.compress((tmp_path / 'client/dist/stampd-find.js').read_bytes())) < 5.5 * 1024
     assert b'node:' not in built and (tmp_path / 'client/types/index.d.ts').exists()
 
 

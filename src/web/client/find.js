@@ -33,36 +33,96 @@ function snapshotsOf({ cache }, c) {
   return [...keys].map(key => cache.snapshot(c, key.slice(c.length + 1))).filter(one => one.exists)
 }
 
+const VALUE_BYTES_MOST = 255
+
+/** What is to be followed for a search, since it changes whatever the search finds: the collection with the value that it asks for; empty:
+ * the class.  @param {Schema} schema @param {string} c @param {string} i @param {Matcher} matcher */
+function followedFor(schema, c, i, { branches }) {
+  const [branch, ...others] = branches
+  for (const { field, test, isNegated, values: [value] } of others.length ? [] : branch) {
+    const isOne = test === 'eq' && !isNegated && field && !field.isList && field.type === 'string'
+    if (!isOne || !value || new TextEncoder().encode(value).length > VALUE_BYTES_MOST) continue
+    for (const [name, { key, list }] of Object.entries(schema.classes[c].collections ?? {})) {
+      if (!list && key.length === 1 && key[0] === `${i}.${field.name}`) return `${c}/${name}@${encodeURIComponent(value)}`
+    }
+  }
+  return ''
+}
+
+/** @param {Found | null} found @returns {[string, unknown][]} */
+function rowsOf(found) {
+  const rows = found?.items ?? found?.docs ?? found?.ids ?? []
+  return rows.map((/** @type {any} */ row) => typeof row === 'string' ? [JSON.stringify([row]), row] : [JSON.stringify(row.k === undefined ? [row.id] : [row.id, row.k]), row])
+}
+
+/** The places of the longest sequence that rises. @param {number[]} numbers */
+function rising(numbers) {
+  /** @type {number[]} */ const ends = [], /** @type {(number | undefined)[]} */ before = []
+  for (const [place, number] of numbers.entries()) {
+    let low = 0
+    for (let high = ends.length; low < high;) {
+      const middle = (low + high) >> 1
+      if (numbers[ends[middle]] < number) low = middle + 1
+      else high = middle
+    }
+    before.push(ends[low - 1])
+    ends[low] = place
+  }
+  const kept = /** @type {Set<number>} */ (new Set())
+  for (let place = ends.at(-1); place !== undefined; place = before[place]) kept.add(place)
+  return kept
+}
+
+/** What has changed between two answers to a search: rows that entered and left, those of both that have another content, and the fewest
+ * that were moved so that all others keep their order.  A row is `[id]` or `[id, key]`.  @param {Found | null} old @param {Found} now */
+export function changesBetween(old, now) {
+  const [before, after] = [new Map(rowsOf(old)), new Map(rowsOf(now))]
+  const places = new Map([...before.keys()].map((key, place) => [key, place]))
+  const stayed = [...after.keys()].filter(key => before.has(key)), kept = rising(stayed.map(key => /** @type {number} */ (places.get(key))))
+  const read = (/** @type {string[]} */ keys) => keys.map(key => /** @type {[string, string?]} */ (JSON.parse(key)))
+  return {
+    entered: read([...after.keys()].filter(key => !before.has(key))),
+    left: read([...before.keys()].filter(key => !after.has(key))),
+    changed: read(stayed.filter(key => !isEqual(before.get(key), after.get(key)))),
+    moved: read(stayed.filter((_, place) => !kept.has(place)))
+  }
+}
+
+/** @param {Schema} schema @param {string} c @param {string} i @param {Search} search */
+function read(schema, c, i, search) {
+  try {
+    return new Matcher(schema, c, i, search)
+  } catch (error) {
+    if (error instanceof Fault) return error
+    throw error
+  }
+}
+
 /** A search, as a store: the server's answer, or, while the server does not answer, that of the copies, with `here`. */
 export class CopiesStore {
   /** @param {Session} session @param {Schema} schema @param {string} c @param {string} i @param {Search} search */
   constructor(session, schema, c, i, search) {
     this.session = session
     this.c = c
-    this.ask = () => new Matcher(schema, c, i, search)
-    this.answered = session.find(c, i, search)
+    /** @type {Matcher | Fault} */ this.matcher = read(schema, c, i, search)
+    this.answered = session.find(c, i, search, this.matcher instanceof Matcher ? followedFor(schema, c, i, this.matcher) : '')
     /** What the server has answered before it was lost: it is read again. @type {Found | null} */
     this.old = null
-    /** @type {Matcher | undefined} */ this.matcher = undefined
     /** @type {Snapshot[]} */ this.snapshots = []
     /** @type {Found | null} */ this.value = null
   }
 
   /** What the copies answer, now, whatever the server does; the same object until that changes. @returns {Found} */
   here() {
+    const { matcher } = this
+    if (!(matcher instanceof Matcher)) return this.value ??= { known: false, here: true, fault: matcher }
     const snapshots = snapshotsOf(this.session, this.c)
     const isOld = snapshots.length !== this.snapshots.length || snapshots.some((one, i) => one !== this.snapshots[i])
+    if (this.value && !isOld && !matcher.life.length) return this.value
     this.snapshots = snapshots
-    try {
-      this.matcher ??= this.ask()
-      if (this.value && !isOld && !this.matcher.life.length) return this.value
-      const answer = this.matcher.find(snapshots.map(one => givenOf(this.session, one)))
-      const value = /** @type {Found} */ ({ known: true, here: true, fault: null, ...answer })
-      if (!isEqual(this.value, value)) this.value = value
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error
-      this.value ??= { known: false, here: true, fault: error }
-    }
+    const answer = matcher.find(snapshots.map(one => givenOf(this.session, one)))
+    const value = /** @type {Found} */ ({ known: true, here: true, fault: null, ...answer })
+    if (!isEqual(this.value, value)) this.value = value
     return /** @type {Found} */ (this.value)
   }
 
@@ -73,7 +133,8 @@ export class CopiesStore {
     return online && answer.known && answer !== this.old ? answer : this.here()
   }
 
-  /** @param {(value: Found) => void} callback */
+  /** `changes`: since the last call.
+   * @param {(value: Found, changes: ReturnType<typeof changesBetween>) => void} callback */
   subscribe(callback) {
     const { cache, status } = this.session
     let last = this.get(), wasOnline = status.get().online
@@ -81,10 +142,12 @@ export class CopiesStore {
       const value = this.get(), { online } = status.get()
       if (online && !wasOnline && this.answered.get() === this.old) this.session.sync().catch(() => {})
       wasOnline = online
-      if (value !== last) callback(last = value)
+      if (value === last) return
+      const changes = changesBetween(last, value)
+      callback(last = value, changes)
     }
     const ends = [this.answered.subscribe(() => {}), ...[this.answered.key, this.c, '*'].map(key => cache.listen(key, look))]
-    callback(last)
+    callback(last, changesBetween(null, last))
     return () => { for (const end of ends) end() }
   }
 }

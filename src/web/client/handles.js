@@ -1,6 +1,7 @@
 /* handles.js: what an application subscribes to: a document, a collection, records, the status.  Each is a store: subscribe(callback)
  * calls at once and after each change and returns what ends it; get() returns the present value, the same until it changes. */
 import { keyOf } from './copy.js'
+import { searchOf } from './records.js'
 
 /** @template T */
 class Readable {
@@ -133,7 +134,7 @@ export class FindStore extends Readable {
   /** Once, now, without following; broken when that fails.  `cursor`: of what was found before, for the next page.
    * @param {string} [cursor] @returns {Promise<import('./types.js').Found>} */
   async read(cursor) {
-    const param = JSON.parse(this.key.slice(5))
+    const param = JSON.parse(searchOf(this.key))
     return { known: true, fault: null, ...await this.session.call('find', cursor === undefined ? param : { ...param, cursor }) }
   }
 }

@@ -135,7 +135,7 @@ export class Live {
     this.heardAt = 0
     this.session.flows(false)
     if (this.session.drop(fault, this.defs)) return 0
-    if ((fault.code === 'AARG' || fault.code === 'ALIMIT') && (this.last || !this.isCoarse)) {
+    if (['AARG', 'ALIMIT', 'NCOLLECTION'].includes(fault.code) && (this.last || !this.isCoarse)) {
       if (this.last) this.last = ''
       else this.isCoarse = true
       return 0

@@ -25,13 +25,17 @@ const isOfSearch = key => key.startsWith('find:')
 /** All other keys are of documents and collections.  @param {string} key */
 export const isRead = key => isOfRecords(key) || isOfSearch(key)
 
-/** The key of a search.  @param {string} c @param {string} i @param {import('./types.js').Search} search */
-export const keyOfSearch = (c, i, search) => `find:${JSON.stringify({ c, i, want: 'items', ...search })}`
+/** The key of a search.  `by`: what is followed for it; empty: its class.
+ * @param {string} c @param {string} i @param {import('./types.js').Search} search @param {string} [by] has no brace */
+export const keyOfSearch = (c, i, search, by = '') => `find:${by}${JSON.stringify({ c, i, want: 'items', ...search })}`
 
-/** As live events name it: a document, a collection, whose key begins with `@`, records, or the class of a search. @param {string} key */
+/** The search of such a key, as JSON.  @param {string} key */
+export const searchOf = key => key.slice(key.indexOf('{'))
+
+/** As live events name it: a document, a collection, whose key begins with `@`, records, or what is followed for a search. @param {string} key */
 export function definitionOf(key) {
   if (isOfRecords(key)) return key
-  if (isOfSearch(key)) return JSON.parse(key.slice(5)).c
+  if (isOfSearch(key)) return key.slice(5, key.indexOf('{')) || JSON.parse(searchOf(key)).c
   if (key[0] === '@') return key.slice(1)
   const [c, id] = partsOf(key)
   return `${c}/${encodeURIComponent(id)}`
@@ -108,7 +112,7 @@ export class Recorder {
     const [definition] = this.due
     this.due.delete(definition)
     try {
-      const read = isOfSearch(definition) ? await this.find(definition.slice(5)) : await this.read(commandOf(definition))
+      const read = isOfSearch(definition) ? await this.find(searchOf(definition)) : await this.read(commandOf(definition))
       this.set(definition, { known: true, fault: this.dropped.get(definition) ?? null, ...read })
     } catch (error) {
       const isRefused = error instanceof Fault && (error.kind === 'refused' || ['SCLOSED', 'ORECORDS', 'NFIELD'].includes(error.code))

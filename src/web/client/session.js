@@ -114,9 +114,9 @@ export class Session {
   }
 
   /** What a search finds, as a store: documents of the class `c` by what their items of the class `i` contain.
-   * @param {string} c @param {string} i @param {import('./types.js').Search} [search] */
-  find(c, i, search = {}) {
-    return new FindStore(this, keyOfSearch(c, i, search))
+   * @param {string} c @param {string} i @param {import('./types.js').Search} [search] @param {string} [by] as of keyOfSearch */
+  find(c, i, search = {}, by) {
+    return new FindStore(this, keyOfSearch(c, i, search, by))
   }
 
   /** Changes documents, together or not at all.  Visible at once.  The promise is kept when the server has done it and broken with a
@@ -377,7 +377,7 @@ export class Session {
   changed(definition, version) {
     for (const key of this.followed()) {
       const own = definitionOf(key)
-      if (own !== definition && own.split('/')[0] !== definition) continue
+      if (own !== definition && (own.split('/')[0] !== definition || this.live.defs.includes(own))) continue // it has an event of its own
       const isKnown = key[0] !== '@' && version > 0 && (this.cache.copies.get(key)?.v ?? 0) >= version
       if (!isKnown) this.mark(key)
     }

@@ -102,6 +102,7 @@ export interface Schema {
   classes: Record<string, {
     maxLife?: string
     items?: Record<string, { singleton?: boolean, fields?: Record<string, string | { text: string[], language?: string }>, [member: string]: unknown }>
+    collections?: Record<string, { key: string[], list?: boolean, [member: string]: unknown }>
     [member: string]: unknown
   }>
 }

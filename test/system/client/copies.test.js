@@ -1,7 +1,8 @@
 /* copies.test.js: searches that the copies answer, compared with the server's answers over documents, searches and changes drawn at random. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { compareTexts, finder, fold, Matcher } from '../../../src/web/client/find.js'
+import { changesBetween, compareTexts, finder, fold, Matcher } from '../../../src/web/client/find.js'
+import { definitionOf } from '../../../src/web/client/records.js'
 import { fresh, network, op, opened, put, skip, until } from './server.js'
 
 const schema = JSON.parse(process.env.STAMPD_SCHEMA ?? '{"classes":{}}')
@@ -179,4 +180,101 @@ test('without a network the copies answer, with the changes that wait, and then 
   await until(store, idsAre(true, a, c))
   net.isOn = true
   await until(store, idsAre(false, a, c, b))
+})
+
+// --- what is followed, and what has changed ------------------------------------------------------
+
+test('what has changed between two answers is named', () => {
+  const answer = (...ids) => ({ items: ids.map(id => typeof id === 'string' ? { id, k: '1', v: 1, j: {} } : { id: id[0], k: '1', v: id[1], j: {} }) })
+  const nothing = { entered: [], left: [], changed: [], moved: [] }
+  assert.deepEqual(changesBetween(null, answer('a')), { ...nothing, entered: [['a', '1']] })
+  assert.deepEqual(changesBetween(answer('a', 'b', 'c', 'd'), answer('d', 'a', ['b', 2], 'e')), { entered: [['e', '1']], left: [['c', '1']], changed: [['b', '1']], moved: [['d', '1']] })
+  assert.deepEqual(changesBetween({ ids: ['a', 'b', 'c'] }, { ids: ['b', 'c', 'a'] }), { ...nothing, moved: [['a']] })
+  assert.deepEqual(changesBetween({ count: 1 }, { count: 2 }), nothing)
+})
+
+const inRoom = room => [{ f: 'room', t: 'eq', v1: room }]
+const ofPost = (id, room, at) => ({ c: 'Post', id, items: [{ c: 'Main', j: { room, at } }] })
+
+test('a search for the value of a collection follows that, and names what enters, leaves, changes and moves', { skip }, async test => {
+  const [room, other] = [`${fresh('room')} {1}`, fresh('room')], [a, b, c] = [fresh('a'), fresh('b'), fresh('c')]
+  const session = await opened(test)
+  const newest = finder(session, schema)('Post', 'Main', { where: inRoom(room), order: '-at' })
+  const rows = new Map(), heard = []
+  test.after(newest.subscribe((value, changes) => {
+    if (value.here) return
+    heard.push(changes)
+    for (const [id] of changes.left) assert.ok(rows.delete(id))
+    for (const [id] of [...changes.entered, ...changes.changed]) rows.set(id, value.items.find(item => item.id === id).j.at)
+  }))
+  const idsAre = (...ids) => until(newest, value => !value.here && value.known && JSON.stringify(value.items.map(item => item.id)) === JSON.stringify(ids))
+  await until(session.status, status => status.live)
+  assert.deepEqual(session.live.wanted(), [`Post/byRoom@${encodeURIComponent(room)}`])
+  await put(ofPost(a, room, 1), ofPost(b, room, 2))
+  await idsAre(b, a)
+  await put(ofPost(c, room, 3))
+  await idsAre(c, b, a)
+  await put(ofPost(a, room, 9))
+  await idsAre(a, c, b)
+  assert.deepEqual(heard.filter(one => one.moved.length), [{ entered: [], left: [], changed: [[a]], moved: [[a]] }])
+  await put({ c: 'Post', id: c, delete: true })
+  await idsAre(a, b)
+  await put(ofPost(b, other, 2))
+  await idsAre(a)
+  assert.deepEqual([...rows], [[a, 9]])
+})
+
+test('an event of the class is none of a search that has its own', { skip }, async test => {
+  const session = await opened(test, { live: false }), { recorder } = session
+  const own = finder(session, schema)('Post', 'Main', { where: inRoom(fresh('room')) }), others = session.find('Post', 'Main', { limit: 1 })
+  for (const store of [own, others]) test.after(store.subscribe(() => {}))
+  for (const store of [own.answered, others]) await until(store, value => value.known)
+  const definition = definitionOf(own.answered.key), marked = () => [own.answered, others].map(({ key }) => recorder.later.has(key))
+  recorder.later.clear() // by the beginning
+  session.live.defs = ['Post', definition]
+  session.changed('Post', 1)
+  assert.deepEqual(marked(), [false, true])
+  session.changed(definition, 1)
+  assert.deepEqual(marked(), [true, true])
+  recorder.later.clear()
+  session.live.defs = ['Post'] // where only classes are followed
+  session.changed('Post', 1)
+  assert.deepEqual(marked(), [true, true])
+})
+
+test('other searches follow the class', { skip }, async test => {
+  const session = await opened(test, { live: false }), find = finder(session, schema)
+  const followed = search => definitionOf(find('Post', 'Main', search).answered.key)
+  const [one] = inRoom('hall')
+  assert.equal(followed({ where: [one, { f: 'at', t: 'ge', v1: 1 }] }), 'Post/byRoom@hall')
+  for (const where of [[], [{ not: one }], [{ or: [one, { f: 'at', t: 'eq', v1: 1 }] }], [{ f: 'room', t: 'sw', v1: 'h' }], inRoom(''), inRoom('x'.repeat(256)), [{ f: 'none', t: 'eq', v1: 1 }]]) {
+    assert.equal(followed({ where }), 'Post')
+  }
+})
+
+test('a collection that the server does not know is replaced by the class', { skip }, async test => {
+  const room = fresh('room'), id = fresh(), session = await opened(test)
+  const { Main } = schema.classes.Post.items
+  const store = finder(session, { classes: { Post: { items: { Main }, collections: { none: { key: ['Main.room'] } } } } })('Post', 'Main', { where: inRoom(room), want: 'ids' })
+  test.after(store.subscribe(() => {}))
+  await until(session.status, status => status.live)
+  assert.deepEqual(session.live.wanted(), ['Post'])
+  await put(ofPost(id, room, 1))
+  await until(store, value => !value.here && value.ids?.includes(id))
+})
+
+test('what has changed without a connection is found by a search that follows a collection', { skip }, async test => {
+  const room = fresh('room'), [a, b] = [fresh('a'), fresh('b')], net = network()
+  const session = await opened(test, { fetch: net.fetch })
+  await put(ofPost(a, room, 1))
+  const store = finder(session, schema)('Post', 'Main', { where: inRoom(room), want: 'ids' })
+  const idsAre = id => until(store, value => !value.here && JSON.stringify(value.ids) === JSON.stringify([id]))
+  test.after(store.subscribe(() => {}))
+  await idsAre(a)
+  net.isOn = false
+  session.live.renew() // the connection has broken
+  await until(session.status, status => !status.online)
+  await put(ofPost(a, fresh('room'), 1), ofPost(b, room, 1))
+  net.isOn = true
+  await idsAre(b)
 })
