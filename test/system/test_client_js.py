@@ -32,6 +32,10 @@ FIELDS = {'s': 'string', 'w': 'string', 'f': 'folded', 'l': 'long', 'i': 'int', 
           'ii': 'int[]', 'dd': 'double[]', 'hh': 'hash[]'}
 RAND = {'open': True, 'items': {'Main': {'singleton': True, 'fields': FIELDS}, 'Row': {'fields': FIELDS}}}
 CLASSES = {'Person': PERSON, 'Post': POST, 'Rand': RAND}
+TALK = {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}},
+        'collections': {'byRoom': {'key': ['Main.room'], 'mutable': True}}}
+RULES = {'Note': dict.fromkeys(('read', 'list', 'create', 'update', 'delete'), ['anybody']),
+         'Talk': {'owner': 'Main.owner', 'members': 'Mem', 'read': ['owner', 'members'], 'list': ['owner', 'members']}}
 SILENCE_S = 180  # between the ends of two tests; the longest takes 20 s
 
 
@@ -55,14 +59,16 @@ def nodes_are_named(request):
 
 @pytest.fixture(scope='module')
 def server(stack, tmp_path_factory):
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', CLASSES)
+    schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
+    schemas.apply('lab', CLASSES)
+    schemas.apply('club', {'Talk': TALK})
     configure(stack, 'club', access='rules', accounts=OPEN)
     rules = tmp_path_factory.mktemp('rules') / 'rules.json'
-    rules.write_text(json.dumps({'Note': dict.fromkeys(('read', 'list', 'create', 'update', 'delete'), ['anybody'])}))
+    rules.write_text(json.dumps(RULES))
     stack.admin('rules', 'set', 'club', rules)
     configure(stack, 'lab', records=[{'prefix': 'open.', 'read': 'anyone', 'write': 'anyone'}])
     return {**os.environ, 'STAMPD_URL': stack.url, 'NODE_EXTRA_CA_CERTS': str(stack.path / 'etc/certificate.pem'),
-            'STAMPD_KEY': stack.key, 'STAMPD_SCHEMA': json.dumps({'classes': CLASSES})}
+            'STAMPD_KEY': stack.key, 'STAMPD_SCHEMA': json.dumps({'classes': CLASSES}), 'STAMPD_SCHEMA_OF_CLUB': json.dumps({'classes': {'Talk': TALK}})}
 
 
 def run(*words, **more):
@@ -136,6 +142,10 @@ def test_copies(server, node):
     run_in_node(server, node, 'copies')
 
 
+def test_follow(server, node):
+    run_in_node(server, node, 'follow')
+
+
 def test_records(server, node):
     run_in_node(server, node, 'records')
 
@@ -157,7 +167,7 @@ def test_accounts(server, node):
 
 
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('accounts', 'copies', 'files', 'find', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('accounts', 'copies', 'files', 'find', 'follow', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, node, tmp_path):

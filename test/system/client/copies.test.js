@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { changesBetween, compareTexts, finder, fold, Matcher } from '../../../src/web/client/find.js'
 import { definitionOf } from '../../../src/web/client/records.js'
+import { drawing } from './drawing.js'
 import { fresh, network, op, opened, put, skip, until } from './server.js'
 
 const schema = JSON.parse(process.env.STAMPD_SCHEMA ?? '{"classes":{}}')
@@ -11,18 +12,6 @@ const SEEDS = [1, 2, 3, 5, 8, 13]
 const DOCUMENTS = 24, ROUNDS = 3, SEARCHES = 60
 
 // --- what is drawn -------------------------------------------------------------------------------
-
-/** The same numbers for the same seed: mulberry32. */
-function drawing(seed) {
-  const next = () => {
-    seed = seed + 0x6D2B79F5 | 0
-    let t = Math.imul(seed ^ seed >>> 15, 1 | seed)
-    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t
-    return ((t ^ t >>> 14) >>> 0) / 4294967296
-  }
-  const below = most => Math.floor(next() * most)
-  return { below, one: list => list[below(list.length)], some: (most, draw) => Array.from({ length: below(most + 1) }, draw), is: share => next() < share }
-}
 
 const LETTERS = ['a', 'A', 'b', 'z', 'Z', '0', ' ', 'ä', 'a\u0308', 'É', 'e', 'ß', 'ss', 'ﬁ', 'fi', 'Ł', 'l', 'İ', 'ı', 'Σ', 'ς', 'Æ', '\uFF5E', '\uD7FF', '\u{1F600}', '\u{10FFFF}', '%', '"']
 const LONG = ['x'.repeat(1024), 'x'.repeat(1025), `${'x'.repeat(1023)}ä`, `${'x'.repeat(1024)}y`, 'Ä'.repeat(700)]
