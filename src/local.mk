@@ -371,6 +371,7 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \
+	src/operation/accounts/whois.c \
 	src/operation/administration/explain.c \
 	src/operation/administration/files.c \
 	src/operation/administration/metrics.c \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "edge/crypto/webauthn.h"
+#include "model/account/account.h"
 #include "model/account/letter.h"
 
 enum { ORIGIN_MAX = 255 };
@@ -277,12 +278,44 @@ static bool read_confirm(const struct json *value, struct ns_accounts *accounts)
     return is_one;
 }
 
+static bool read_whois(const struct json *value, struct ns_accounts *accounts)
+{
+    static const char *const words[] = {[WHOIS_NOBODY] = "nobody", [WHOIS_ACCOUNT] = "account"};
+    static const struct bytes prefix = BYTES("role:");
+    size_t place;
+    if (value->kind != JSON_STRING)
+        return false;
+    struct bytes word = value->value;
+    if (find_word(words, COUNT_OF(words), word, &place)) {
+        accounts->whois = (enum ns_whois)place;
+        return true;
+    }
+    if (word.size <= prefix.size || memcmp(word.data, prefix.data, prefix.size) != 0)
+        return false;
+    accounts->whois = WHOIS_ROLE;
+    accounts->whois_role = (struct bytes){word.data + prefix.size, word.size - prefix.size};
+    return account_is_role(accounts->whois_role);
+}
+
+static bool read_whois_by(const struct json *value, struct ns_accounts *accounts)
+{
+    static const char *const words[] = {"name", "address"};
+    size_t place;
+    bool is_one = value->kind == JSON_STRING && find_word(words, COUNT_OF(words), value->value, &place);
+    accounts->has_whois_by_address = is_one && place;
+    return is_one;
+}
+
 static bool read_accounts_member(struct arena *arena, const struct json *member, struct ns_accounts *accounts)
 {
     if (bytes_equal(member->name, BYTES("passkeys")))
         return read_passkeys(arena, member, accounts);
     if (bytes_equal(member->name, BYTES("confirm")))
         return read_confirm(member, accounts);
+    if (bytes_equal(member->name, BYTES("whois")))
+        return read_whois(member, accounts);
+    if (bytes_equal(member->name, BYTES("whois_by")))
+        return read_whois_by(member, accounts);
     if (bytes_equal(member->name, BYTES("mail")))
         return letter_read_templates(arena, member->text, &accounts->mail);
     if (bytes_equal(member->name, BYTES("issuers")))
@@ -330,8 +363,8 @@ static const struct ns_member {
     {"accounts",
      "An object is expected: registration (open, invitation, closed), anonymous, anonymous_days, "
      "session_days, "
-     "sessions_most, issuers, confirm (optional, required), passkeys (rp, name, origins), " LETTER_EXPECTED
-     ".",
+     "sessions_most, issuers, confirm (optional, required), passkeys (rp, name, origins), "
+     "whois (nobody, account, role:NAME), whois_by (name, address), " LETTER_EXPECTED ".",
      read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},

@@ -64,8 +64,12 @@ enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATIO
 
 struct letter_templates; /* letter.h */
 
+/* Who may ask for the id of an account by its name (operation `whois`). */
+enum ns_whois { WHOIS_NOBODY, WHOIS_ACCOUNT, WHOIS_ROLE };
+
 /* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32,
- * "confirm":"optional"}, with these defaults, "anonymous_days", "mail", "issuers" and "passkeys". */
+ * "confirm":"optional","whois":"nobody","whois_by":"name"}, with these defaults, "anonymous_days", "mail",
+ * "issuers" and "passkeys". */
 struct ns_accounts {
     bool is_on; /* the namespace has accounts */
     enum ns_registration registration;
@@ -74,6 +78,9 @@ struct ns_accounts {
     int64_t anonymous_days; /* unused after its last session, an anonymous account is deleted; 0: never */
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
+    enum ns_whois whois;
+    struct bytes whois_role;             /* of WHOIS_ROLE */
+    bool has_whois_by_address;           /* "whois_by":"address": confirmed addresses are names there */
     const struct letter_templates *mail; /* NULL: the standard mails */
     const struct issuers *issuers;       /* issuer.h; NULL: none */
     int64_t version; /* moves with each change; not of the content: set by configurations.c */

@@ -46,6 +46,16 @@ def test_the_life_of_an_account(team, run):
     refused('SKEY', team.op, 'team', 'account', {}, key=again, status=401)
 
 
+def test_the_id_of_a_name(team, run):
+    id = json.loads(run('create', 'Whom', '--address', 'whom@example.org', '--json', text=f'{PASSWORD}\n').out)['account']
+    assert run('whois', 'WHOM').out == f'{id}\n'
+    assert 'nobody is found by this address' in run('whois', '--address', 'whom@example.org', status=1).err, 'it is not confirmed'
+    team.op('team', 'accounts', {'set': {'account': id, 'confirmed': True}}, admin=True)
+    assert run('whois', '--address', 'Whom@example.org').out == f'{id}\n'
+    run('disable', 'whom')
+    assert 'nobody is found by this name' in run('whois', 'whom', status=1).err
+
+
 def test_people_are_found_by_the_beginning_of_their_names(team, run):
     names = [f'many-{number:03}' for number in range(230)]
     for name in names:  # as they are stored, since each digest of a password takes a while

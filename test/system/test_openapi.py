@@ -43,7 +43,7 @@ def world(stack, tmp_path_factory):
     for ns in ('lab', 'demo', 'shut', 'team'):
         schemas.apply(ns, {**SCHEMA, **(TREE_SCHEMA if ns == 'lab' else {})})
     stack.op('z', 'ns', {'set': {'ns': 'team', 'rules': RULES}}, admin=True)
-    stack.admin('ns', 'accounts', 'team', '{"registration":"open"}')
+    stack.admin('ns', 'accounts', 'team', '{"registration":"open","whois":"account"}')
     wait_until(lambda: stack.request('POST', '/team/op/login', json={'param': {'name': 'x', 'password': 'correct horse battery'}}).json().get('code') == 'SKEY', what='the accounts')
     stack.ann = stack.op('team', 'register', {'name': 'ann', 'password': 'correct horse battery'})['out']['token']
     return stack
@@ -188,10 +188,11 @@ def test_answers_to_external_workers_are_what_it_says(world):
 
 
 def test_answers_about_accounts_are_what_it_says(world):
-    description = describe(world, 'team')
+    description = describe(world, 'team', world.ann)
     for name, param in (('register', {'name': 'bob', 'password': 'correct horse battery', 'device': 'a phone'}), ('login', {'name': 'bob', 'password': 'correct horse battery'}),
                         ('login', {'name': 'bob', 'password': 'wrong horse battery'}), ('account', {}), ('sessions', {}), ('account', {'set': {'name': 'rob'}, 'password': 'correct horse battery'}),
-                        ('account', {'set': {'name': 'tom'}, 'password': 'correct horse battery', 'invitation': 'X'}),
+                        ('account', {'set': {'name': 'tom'}, 'password': 'correct horse battery', 'invitation': 'X'}), ('whois', {'name': 'rob'}), ('whois', {'address': 'rob@example.org'}),
+                        ('account', {'set': {'hidden': True}, 'password': 'correct horse battery'}), ('whois', {'name': 'rob'}),
                         ('confirm', {'ticket': 'X', 'password': 'correct horse battery', 'invitation': 'X'}), ('logout', {}), ('account', {})):
         described = description['paths'][f'/op/{name}']['post']
         token = {} if name in ('register', 'login') else {'Authorization': f'Bearer {world.bob}'}

@@ -39,6 +39,7 @@ COST(take, "tasks of its queue", "short", "the claims, until they end")
 COST(task, "a task of `limit_task_param_bytes`: `limit_client_tasks` of an address, `limit_tasks_waiting` of all",
      "as the operation, in an attempt of `limit_task_s`; it waits while its client has its share of the workers",
      "until it is done; it starts within `limit_task_delay_days`, and is deleted `task_parked_days` after it is parked")
+COST(whois, "2 documents", "`limit_client_attempts`, of an address and of an account", "nothing")
 WAY("GET /NS/doc", "1 document", LONG_READ, "nothing")
 WAY("PUT, PATCH, DELETE /NS/doc", "1 document of `limit_items` items and `limit_document_bytes`", LONG_WRITE, FOR_GOOD)
 WAY("PUT /NS/doc/…/file", "1 attachment; a body of `limit_upload_bytes`, `limit_client_bodies` at the same time",

@@ -100,8 +100,34 @@ static void accounts(void **state UNUSED)
     assert_int_equal(conf.accounts.registration, REGISTRATION_OPEN);
     assert_int_equal(conf.accounts.session_days, 30);
     assert_int_equal(conf.accounts.sessions_most, 4);
+    assert_int_equal(conf.accounts.whois, WHOIS_NOBODY);
+    assert_false(conf.accounts.has_whois_by_address);
     assert_false(namespace_read(arena, BYTES("{\"access\":\"rules\"}")).accounts.is_on);
     assert_false(namespace_read(arena, BYTES("{\"accounts\":{\"registration\":\"all\"}}")).accounts.is_on);
+}
+
+static struct ns_accounts accounts_of(const char *members)
+{
+    const char *text = arena_printf(arena, "{\"access\":\"rules\",\"accounts\":{%s}}", members);
+    return namespace_read(arena, bytes_of(text)).accounts;
+}
+
+/* Who may ask for people by their names. */
+static void whois(void **state UNUSED)
+{
+    static const char *const wrong[] = {"\"everybody\"", "\"role:\"", "\"role:a b\"",
+                                        "\"rol\"",       "\"\"",      "true",
+                                        "[\"role:a\"]",  "null",      "\"role:\\u0000\""};
+    assert_int_equal(accounts_of("\"whois\":\"nobody\"").whois, WHOIS_NOBODY);
+    assert_int_equal(accounts_of("\"whois\":\"account\"").whois, WHOIS_ACCOUNT);
+    struct ns_accounts staff = accounts_of("\"whois\":\"role:staff\",\"whois_by\":\"address\"");
+    assert_int_equal(staff.whois, WHOIS_ROLE);
+    assert_true(bytes_equal(staff.whois_role, BYTES("staff")) && staff.has_whois_by_address);
+    assert_false(accounts_of("\"whois\":\"account\",\"whois_by\":\"name\"").has_whois_by_address);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        assert_false(accounts_of(arena_printf(arena, "\"whois\":%s", wrong[i])).is_on);
+        assert_false(accounts_of(arena_printf(arena, "\"whois_by\":%s", wrong[i])).is_on);
+    }
 }
 
 /* Whatever the member is: documents of accounts may be there. */
@@ -277,6 +303,7 @@ int main(void)
         cmocka_unit_test(origins),
         cmocka_unit_test(accounts),
         cmocka_unit_test(accounts_are_never_public),
+        cmocka_unit_test(whois),
         cmocka_unit_test(malformed_members),
         cmocka_unit_test(contents_that_are_refused),
         cmocka_unit_test(rates_of_quotas),

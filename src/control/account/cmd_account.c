@@ -21,7 +21,7 @@ struct account_command {
     const struct command *command;
     struct target target;
     const char *url, *name; /* of the server, of the account */
-    bool is_id, is_json, is_end;
+    bool is_id, is_json, is_end, is_address;
     const char *address, *prefix;
     struct option_words roles;
 };
@@ -49,8 +49,8 @@ static bool account_begin(struct account_command *account, const struct option_l
 /* --- requests --- */
 
 /* Runs the operation with `"member":wish`; on failure reports why.  `out_r`: the member `out`. */
-static bool account_ask(const struct account_command *account, const char *member, struct bytes wish,
-                        const struct json **out_r)
+static bool account_run(const struct account_command *account, const char *operation, const char *member,
+                        struct bytes wish, const struct json **out_r)
 {
     static const struct json_limits limits = {.depth = 16, .tree_depth = 8};
     struct arena *arena = account->control->arena;
@@ -72,7 +72,7 @@ static bool account_ask(const struct account_command *account, const char *membe
     builder_add_text(&body, "}}");
     http_run(http,
              &(struct http_request){.method = "POST",
-                                    .url = target_url(&account->target, arena, account->url, "accounts"),
+                                    .url = target_url(&account->target, arena, account->url, operation),
                                     .content_type = "application/json",
                                     .body = builder_bytes(&body),
                                     .timeout_ms = REQUEST_MS},
@@ -90,6 +90,12 @@ static bool account_ask(const struct account_command *account, const char *membe
         message_print("%s: %s%s%s", account->command->name, answer.code, *answer.code ? " " : "",
                       answer.words);
     return is_done && *out_r;
+}
+
+static bool account_ask(const struct account_command *account, const char *member, struct bytes wish,
+                        const struct json **out_r)
+{
+    return account_run(account, "accounts", member, wish, out_r);
 }
 
 static struct bytes account_take(struct arena *arena, struct builder *text)
@@ -446,6 +452,35 @@ static int account_sessions(struct control *control, int argc, char **argv)
     return CONTROL_DONE;
 }
 
+static int account_whois(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "account whois",
+        "URL NAME",
+        2,
+        2,
+        "Print the id of the account with this name, as the operation whois returns it.",
+        "Disabled accounts, and those that do not want to be found, are not found: see `account show`.\n"};
+    struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
+    const struct option_line lines[] = {
+        OPTION_FLAG("address", &account.is_address, "NAME is a confirmed mail address."),
+        ACCOUNT_LINES(&account)};
+    const struct json *out = NULL;
+    int status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    if (!account_run(&account, "whois", account.is_address ? "address" : "name",
+                     quoted(control->arena, bytes_of(account.name)), &out))
+        return CONTROL_FAILED;
+    if (!text_of(out, "account").size) {
+        message_print("%s: nobody is found by this %s", command.name,
+                      account.is_address ? "address" : "name");
+        return CONTROL_FAILED;
+    }
+    printf("%s\n", shown(control->arena, text_of(out, "account")));
+    return CONTROL_DONE;
+}
+
 int control_account(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
@@ -456,6 +491,7 @@ int control_account(struct control *control, int argc, char **argv)
         {"disable", "Let an account do nothing any more.", account_disable},
         {"enable", "Let a disabled account sign in again.", account_enable},
         {"sessions", "List or end the sessions of an account.", account_sessions},
+        {"whois", "Print the id of the account with a name.", account_whois},
     };
     static const char details[] = "Administer the accounts of a namespace, through a running server.\n";
     return options_choose("account", details, choices, COUNT_OF(choices), control, argc, argv);

@@ -176,6 +176,7 @@ bool account_read(struct arena *arena, struct bytes self, struct bytes roles, st
                                   .subject = account_text_of(object, "subject"),
                                   .is_confirmed = is_true(object, "confirmed"),
                                   .is_disabled = is_true(object, "disabled"),
+                                  .is_hidden = is_true(object, "hidden"),
                                   .created = account_number_of(object, "created")};
     return object && (!roles.data || account_read_roles(arena, roles, account_r));
 }
@@ -207,6 +208,8 @@ struct bytes account_write_self(struct arena *arena, const struct account *accou
         builder_add_text(&text, ",\"confirmed\":true");
     if (account->is_disabled)
         builder_add_text(&text, ",\"disabled\":true");
+    if (account->is_hidden)
+        builder_add_text(&text, ",\"hidden\":true");
     builder_add_text(&text, "}");
     return account_take(arena, &text);
 }

@@ -2,7 +2,7 @@
  *
  * An account is the document Account/<id>.  Its items:
  *
- * - Self: {"name","address","confirmed","disabled","created"}; without a name it is anonymous;
+ * - Self: {"name","address","confirmed","disabled","hidden","created"}; without a name it is anonymous;
  *   {"issuer","subject"} if it is that of an OpenID provider (issuer.h)
  * - Secret, raw: the digest of the password (password.h); absent: nobody can log in
  * - Roles: {"roles":[…]}
@@ -71,6 +71,7 @@ struct account {
     struct bytes name, address;   /* empty: none */
     struct bytes issuer, subject; /* of an OpenID provider; empty: none */
     bool is_confirmed, is_disabled;
+    bool is_hidden; /* nobody finds it by its name or address */
     int64_t created;
     const struct bytes *roles; /* sorted, each once */
     size_t role_count;

@@ -28,7 +28,7 @@ static enum fault account_set(struct attempt *attempt, const struct reader *read
     struct account_change change = {0};
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "set", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "name address password");
+    enum fault fault = reader_members(reader, wish, "name address password hidden");
     if (!fault)
         fault = account_change_read(reader, wish, &change);
     if (!fault && change.name.data && attempt->call->accounts.needs_confirmation)

@@ -334,7 +334,8 @@ enum fault account_change_read(const struct reader *reader, const struct json *o
 {
     const struct json *address = json_member(object, "address");
     *change_r = (struct account_change){.disabled = json_member(object, "disabled"),
-                                        .confirmed = json_member(object, "confirmed")};
+                                        .confirmed = json_member(object, "confirmed"),
+                                        .hidden = json_member(object, "hidden")};
     enum fault fault = account_gate_read_name(reader, object, &change_r->given, &change_r->name);
     if (!fault)
         fault = account_gate_read_address(reader, object, &change_r->address);
@@ -347,6 +348,8 @@ enum fault account_change_read(const struct reader *reader, const struct json *o
     bool is_one;
     if (!fault)
         fault = reader_boolean(reader, object, "disabled", &is_one);
+    if (!fault)
+        fault = reader_boolean(reader, object, "hidden", &is_one);
     return fault ? fault : reader_boolean(reader, object, "confirmed", &is_one);
 }
 
@@ -414,6 +417,8 @@ enum fault account_change_apply(struct attempt *attempt, struct draft *draft, st
         return fault;
     if (is_set(change->disabled))
         account->is_disabled = change->disabled->kind == JSON_TRUE;
+    if (is_set(change->hidden))
+        account->is_hidden = change->hidden->kind == JSON_TRUE;
     account_gate_write(attempt, draft, account);
     if (!change->roles)
         return FAULT_NONE;
@@ -467,6 +472,8 @@ void account_change_write_open(struct attempt *attempt, struct bytes id, const s
         builder_add_text(body, ",\"anonymous\":true");
     if (account->is_disabled)
         builder_add_text(body, ",\"disabled\":true");
+    if (account->is_hidden)
+        builder_add_text(body, ",\"hidden\":true");
     builder_add_text(body, ",\"roles\":[");
     for (size_t i = 0; i < account->role_count; i++) {
         if (i)

@@ -12,9 +12,10 @@ struct account_change {
     const struct json *roles;    /* an array */
     const struct json *disabled; /* true or false, as `confirmed` */
     const struct json *confirmed;
+    const struct json *hidden;
 };
-/* The members name, address (null removes it), password, roles, disabled, confirmed, as far as the caller has
- * admitted them. */
+/* The members name, address (null removes it), password, roles, disabled, confirmed, hidden, as far as the
+ * caller has admitted them. */
 MUST_USE enum fault account_change_read(const struct reader *reader, const struct json *object,
                                         struct account_change *change_r);
 /* Applies it to the draft and to `account`, which was read from it.  Another address is not confirmed; a mail
@@ -27,8 +28,8 @@ MUST_USE enum fault account_change_apply(struct attempt *attempt, struct draft *
 MUST_USE enum fault account_change_delete(struct attempt *attempt, struct draft *draft,
                                           const struct account *account);
 /* Appends
- * {"account","name","address","issuer","subject","confirmed","anonymous","external","disabled","roles",
- * "created"}, without what is false or absent. */
+ * {"account","name","address","issuer","subject","confirmed","anonymous","external","disabled","hidden",
+ * "roles","created"}, without what is false or absent. */
 void account_change_write(struct attempt *attempt, struct bytes id, const struct account *account);
 /* The same without the closing brace. */
 void account_change_write_open(struct attempt *attempt, struct bytes id, const struct account *account);

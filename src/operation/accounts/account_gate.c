@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "edge/crypto/crypto.h"
 #include "operation/access/configurations.h"
 #include "segment/counts/limiter.h"
 
@@ -14,7 +15,8 @@ enum {
     KIND_MAILED,
     KIND_MAILS,
     KIND_SITE,
-    KIND_FAILED
+    KIND_FAILED,
+    KIND_ACCOUNT
 };
 /* A site may make as many attempts as so many of its addresses. */
 enum { SITE_ADDRESSES = 4 };
@@ -156,6 +158,19 @@ enum fault account_gate_count(struct attempt *attempt, struct bytes name)
     return fault;
 }
 
+enum fault account_gate_count_account(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    struct account_kept *kept = account_gate_kept(attempt);
+    struct bytes account = attempt->call->caller.account;
+    if (kept->is_account_counted || !account.data)
+        return FAULT_NONE;
+    uint64_t key = limiter_key(attempt->worker_context->segment, attempt->ns, KIND_ACCOUNT, account);
+    kept->is_account_counted = true;
+    return count_account_gate(attempt, key, "limit_client_attempts", settings->limit_client_attempts,
+                              HOUR_MS);
+}
+
 void account_gate_give_back(struct attempt *attempt)
 {
     const struct settings *settings = attempt->worker_context->settings;
@@ -256,6 +271,18 @@ static struct bytes content_of(const struct draft *draft, struct bytes iclass)
 struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login)
 {
     return draft_exists(login) ? account_gate_id_of(attempt, content_of(login, BYTES("Acc"))) : NO_BYTES;
+}
+
+struct bytes account_gate_find_id_or_nobody(struct attempt *attempt, const struct draft *login,
+                                            struct bytes text, bool *is_there_r)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct bytes id = account_gate_find_id(attempt, login);
+    *is_there_r = id.data != NULL;
+    if (*is_there_r)
+        return id;
+    crypto_sha256_hex(text, digest);
+    return (struct bytes){arena_copy(attempt->call->arena, digest, ACCOUNT_ID), ACCOUNT_ID};
 }
 
 enum fault account_gate_read(struct attempt *attempt, const struct draft *draft, struct account *account_r)

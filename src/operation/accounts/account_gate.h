@@ -8,7 +8,7 @@
 
 /* What the tries of a call keep: attempts are counted once, and digests computed once. */
 struct account_kept {
-    bool is_counted, is_mail_counted;
+    bool is_counted, is_mail_counted, is_account_counted;
     struct bytes counted_name; /* NO_BYTES: none */
     const char *compared;      /* the digest with which the password was compared; NULL: none */
     bool is_right;
@@ -35,6 +35,8 @@ MUST_USE enum fault account_gate_read_external(struct attempt *attempt, const st
  * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another, but a site
  * of many (address.h) has not more than SITE_ADDRESSES addresses. */
 MUST_USE enum fault account_gate_count(struct attempt *attempt, struct bytes name);
+/* Counts a question of the caller's account, whatever its address, by limit_client_attempts. */
+MUST_USE enum fault account_gate_count_account(struct attempt *attempt);
 /* What was counted was no attempt, since no place was free to make it. */
 void account_gate_give_back(struct attempt *attempt);
 /* An attempt has failed: for a minute, the client comes after those without a failure. */
@@ -52,6 +54,10 @@ struct document_name account_gate_name(struct bytes id);         /* Account/<id>
 struct document_name account_gate_login_name(struct bytes name); /* Login/<name in lower case> */
 /* The id in a document Login/…, in the arena; NO_BYTES: none. */
 struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login);
+/* The same; an id that no account has, always the same for `text`, if there is none: what is read then does
+ * not depend on the account. */
+struct bytes account_gate_find_id_or_nobody(struct attempt *attempt, const struct draft *login,
+                                            struct bytes text, bool *is_there_r);
 /* The same from the content of its item Acc; NO_BYTES: there is none. */
 struct bytes account_gate_id_of(struct attempt *attempt, struct bytes content);
 

@@ -232,7 +232,8 @@ static enum fault administration_set(struct attempt *attempt, const struct reade
     struct bytes id;
     if (is_external(wish))
         return set_external(attempt, reader, wish);
-    enum fault fault = reader_members(reader, wish, "account name address confirmed password roles disabled");
+    enum fault fault =
+        reader_members(reader, wish, "account name address confirmed password roles disabled hidden");
     if (!fault)
         fault = account_change_read(reader, wish, &change);
     if (!fault)

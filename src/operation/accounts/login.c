@@ -2,7 +2,6 @@
  * whether there is no such account, the password is wrong, or the account is disabled. */
 #include "operation/accounts/accounts.h"
 
-#include "edge/crypto/crypto.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 
@@ -24,14 +23,6 @@ static enum fault login_read_wish(const struct reader *reader, const struct json
     return fault ? fault : account_session_read(reader, param, &wish->session);
 }
 
-/* An id that no account has, always the same for a name: what is read does not depend on the account. */
-static struct bytes id_of_nobody(struct attempt *attempt, struct bytes name)
-{
-    char digest[CRYPTO_SHA256_HEX + 1];
-    crypto_sha256_hex(name, digest);
-    return (struct bytes){arena_copy(attempt->call->arena, digest, ACCOUNT_ID), ACCOUNT_ID};
-}
-
 /* FAULT_SKEY: the name or the password is wrong. */
 static enum fault login_fetch_account(struct attempt *attempt, const struct login_wish *wish,
                                       struct bytes *id_r, struct draft **account_r)
@@ -42,9 +33,8 @@ static enum fault login_fetch_account(struct attempt *attempt, const struct logi
     enum fault fault = transaction_fetch(attempt->transaction, account_gate_login_name(wish->name), &login);
     if (fault)
         return fault;
-    struct bytes id = account_gate_find_id(attempt, login);
-    bool is_there = id.data != NULL;
-    *id_r = is_there ? id : id_of_nobody(attempt, wish->name);
+    bool is_there;
+    *id_r = account_gate_find_id_or_nobody(attempt, login, wish->name, &is_there);
     fault = transaction_fetch(attempt->transaction, account_gate_name(*id_r), account_r);
     if (!fault)
         fault = account_password_compare(attempt, *account_r, wish->password, &is_right);

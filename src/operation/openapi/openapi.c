@@ -165,7 +165,7 @@ static bool is_of_accounts(const struct operation *operation)
 {
     return operation == &accounts_accounts || operation == &accounts_confirm ||
            operation == &accounts_issuers || operation == &accounts_login || operation == &accounts_passkey ||
-           operation == &accounts_register || operation == &accounts_reset;
+           operation == &accounts_register || operation == &accounts_reset || operation == &accounts_whois;
 }
 
 static bool may_call(const struct call *call, const struct operation *operation)
@@ -176,6 +176,9 @@ static bool may_call(const struct call *call, const struct operation *operation)
     if (is_of_accounts(operation) && !accounts->is_on)
         return false;
     if (operation == &accounts_passkey && !accounts->passkeys)
+        return false;
+    if (operation == &accounts_whois && !access_is_administrator(call) &&
+        (accounts->whois == WHOIS_NOBODY || !call->caller.account.data))
         return false;
     return access_may_run(call, operation);
 }

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type, Union, cast
 
 from .connection import Answer, Connections, lost
 from .copies import Copy
@@ -23,7 +23,7 @@ SUSPECT_MOST = 2  # repetitions after a fault that the request itself may have c
 AVAILABLE_S = 0.05, 5.0  # the shortest and the longest pause before a repetition, but for what the server asks for
 
 # Twice is as once: what reads, and the ends of tasks.
-REPEATABLE = frozenset({'get', 'sync', 'list', 'find', 'collection', 'keep', 'done', 'fail'})
+REPEATABLE = frozenset({'get', 'sync', 'list', 'find', 'collection', 'whois', 'keep', 'done', 'fail'})
 KEYED = frozenset({'put', 'task'})  # and the operations of applications, which begin with a capital letter
 
 
@@ -189,6 +189,10 @@ class Client:
             if 'cursor' not in out:
                 return
             param = {**param, 'cursor': out['cursor']}
+
+    def whois(self, name: Optional[str] = None, *, address: Optional[str] = None) -> Optional[str]:
+        """The id of the account with this name, or this confirmed address; None: nobody is found.  Counts as an attempt to log in."""
+        return cast(Optional[str], self.operate('whois', {'name': name} if address is None else {'address': address})['out']['account'])
 
     def sync(self, *copies: Copy) -> List[Copy]:
         """Brings copies up to date; returns those that have changed."""
