@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "live/access/live_follow.h"
+#include "live/access/live_judge.h"
 #include "live/topics/live_key.h"
 #include "live/live_listener.h"
 #include "live/live_statement.h"
@@ -177,6 +178,8 @@ static bool refuse_undeclared(struct live_listener *listener, const struct pg_re
             continue;
         const struct definition *definition =
             &live_listener_question(listener)->definitions[pg_get_i64(result, row, PLACE)];
+        if (!live_judge_tells(listener, definition->class))
+            continue;
         live_listener_refuse(listener, version == NO_ROW ? FAULT_NCOLLECTION : FAULT_AARG, definition->text,
                              version == NO_ROW ? NULL : "The collection has another number of properties.");
         return true;

@@ -452,9 +452,10 @@ def test_credentials(world):
 
 
 def test_collections_that_are_not_declared_are_refused(world):
-    for name in (None, 'ann'):
+    """Of a class that the caller may read; of another one nobody learns what is declared: test_schema_names.py."""
+    for name, definition in (('ann', 'Note/owned@x'), (None, 'Mark/owned@x')):
         with pytest.raises(Problem) as problem:
-            world.listen(name, 'Note/owned@x')
+            world.listen(name, definition)
         assert (problem.value.code, problem.value.status) == ('NCOLLECTION', 404)
 
 

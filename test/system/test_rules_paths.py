@@ -250,7 +250,7 @@ def beside():
         'a file, HEAD': ('res', 'HEAD', 'res/hidden-a', None, {'If-None-Match': '"1"'}),
         'tasks': ('od', 'POST', 'od', {'op': 'put', 'param': {}}, {}),
         'a task': ('od', 'GET', 'od/1', None, {}),
-        'a listener to a collection that is not declared': ('live', 'GET', 'live?def=Shut/none@red', None, {}),
+        'a listener to a collection that is not declared': ('live', 'GET', 'live?def=Open/none@red', None, {}),
         'the description': ('openapi.json', 'GET', 'openapi.json', None, {}),
         'the description, known': ('openapi.json', 'GET', 'openapi.json', None, {'If-None-Match': '*'}),
         'a listener to nothing': ('live', 'GET', 'live', None, {}),

@@ -7,6 +7,7 @@
 #include "live/live_listener.h"
 #include "live/access/live_sight.h"
 #include "model/document/view.h"
+#include "model/rules/rules_schema.h"
 #include "operation/judge/filters.h"
 
 struct live_event {
@@ -365,4 +366,11 @@ bool live_judge(struct live_judging *of, struct live_change *change, bool is_tri
     if (!change->serial)
         judge_team(&judgement);
     return true;
+}
+
+bool live_judge_tells(const struct live_listener *listener, struct bytes class)
+{
+    const struct rules *rules = live_access_rules(listener->audience->access, listener->is_administrator);
+    return !rules ||
+           (is_trusted(listener) && rules_outline_tells(rules, caller_of(listener), class, NULL, 0));
 }

@@ -13,6 +13,8 @@
 #include "live/live_audience.h"
 #include "live/live_snapshot.h"
 
+struct live_listener;
+
 enum { LIVE_TEAMS_MOST = LIVE_FIRST_DOCUMENTS - 1 };
 
 struct live_change {
@@ -39,5 +41,9 @@ struct live_judging {
 /* Marks the definitions.  False: it is not settled: it was not loaded, needs one more team, or `is_trial`,
  * when an earlier change is not settled. */
 MUST_USE bool live_judge(struct live_judging *judging, struct live_change *change, bool is_trial);
+
+/* Is nothing of the class hidden from the caller, so that it may learn what the schema does not declare
+ * there?  As sight_tells() for operations. */
+bool live_judge_tells(const struct live_listener *listener, struct bytes class);
 
 #endif

@@ -191,3 +191,31 @@ enum rules_extent rules_outline_write(const struct rules *rules, const struct ru
     const struct rules_item *item = find_item(rules, class, item_class);
     return item && item->write.is_declared ? outline_list(&item->write, caller) : RULES_ALWAYS;
 }
+
+bool rules_outline_shows(const struct rules *rules, const struct rules_caller *caller, struct bytes class)
+{
+    bool shows = false;
+    for (int right = RULES_READ; right <= RULES_DELETE; right++)
+        shows |= rules_outline_class(rules, caller, class, (enum rules_right)right) != RULES_NEVER;
+    return shows;
+}
+
+bool rules_outline_tells(const struct rules *rules, const struct rules_caller *caller, struct bytes class,
+                         const struct bytes *items, size_t count)
+{
+    const struct rules_class *found = rules_find_class(rules, class);
+    bool tells = found && rules_outline_shows(rules, caller, class);
+    for (size_t i = 0; tells && i < count; i++)
+        tells = rules_outline_see(rules, caller, class, items[i]) != RULES_NEVER;
+    for (size_t i = 0; tells && !items && i < found->item_count; i++)
+        tells = rules_outline_see(rules, caller, class, found->items[i].name) != RULES_NEVER;
+    return tells;
+}
+
+bool rules_outline_tells_writer(const struct rules *rules, const struct rules_caller *caller,
+                                struct bytes class, struct bytes item_class)
+{
+    return (rules_outline_class(rules, caller, class, RULES_CREATE) != RULES_NEVER ||
+            rules_outline_class(rules, caller, class, RULES_UPDATE) != RULES_NEVER) &&
+           rules_outline_write(rules, caller, class, item_class) != RULES_NEVER;
+}

@@ -114,10 +114,12 @@ struct search {
     struct search_order orders[SEARCH_ORDERS_MOST];
     size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
                            field where all fields are equal */
-    bool wants_count;   /* of the documents, at most `limit` */
-    bool wants_totals;  /* of the items, at most `limit` (search_totals.h) */
-    bool wants_items;   /* else ids of documents; in an order these are of a singleton */
-    bool wants_docs;    /* whole documents; they are found by their ids */
+    bool is_untold; /* whatever the schema declares, the caller is told of nothing: only what it wants is read
+                     */
+    bool wants_count;                     /* of the documents, at most `limit` */
+    bool wants_totals;                    /* of the items, at most `limit` (search_totals.h) */
+    bool wants_items;                     /* else ids of documents; in an order these are of a singleton */
+    bool wants_docs;                      /* whole documents; they are found by their ids */
     const struct json *members;           /* of the contents that are wanted, a list of names; NULL: all */
     struct search_condition seen_version; /* where rules decide: of the version that the caller sees; `header`
                                              NULL: none */

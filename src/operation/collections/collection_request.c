@@ -227,8 +227,8 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
 
 /* Requires a value for each property of the collection: a shorter or longer list would be the value of
  * nothing. */
-static enum fault check_count(const struct reader *reader, const struct schema *schema,
-                              struct collection_request *request)
+static enum fault check_count(const struct attempt *attempt, const struct reader *reader,
+                              const struct schema *schema, struct collection_request *request)
 {
     const struct schema_class *class = schema_find_class(schema, request->class);
     const struct schema_collection *collection = schema_find_collection(class, request->name);
@@ -236,7 +236,8 @@ static enum fault check_count(const struct reader *reader, const struct schema *
     size_t count = value->kind == JSON_ARRAY ? value->count : 1;
     request->collection = collection;
     request->expires = class && class->max_life.item;
-    if (!collection || collection->key_count == count)
+    request->is_untold = !sight_tells_collection(attempt, request->class, collection);
+    if (request->is_untold || !collection || collection->key_count == count)
         return FAULT_NONE;
     return reader_wrong(
         reader, reader->call->param, "value",
@@ -251,7 +252,11 @@ static struct caller_sight find_sight(const struct attempt *attempt, const struc
     size_t count = 0;
     for (; collection && count < collection->key_count; count++)
         keys[count] = collection->keys[count].item->name;
-    return sight_find(attempt, request->class, RULES_LIST, collection ? keys : NULL, count);
+    struct caller_sight sight =
+        sight_find(attempt, request->class, RULES_LIST, collection ? keys : NULL, count);
+    if (request->is_untold)
+        sight.rules = (struct rules_sight){.reach = RULES_REACH_NONE};
+    return sight;
 }
 
 enum fault collection_request_read(struct attempt *attempt, const struct reader *reader,
@@ -286,7 +291,7 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     const struct schema *schema;
     fault = classes_schema(attempt, &schema);
     if (!fault)
-        fault = check_count(reader, schema, request);
+        fault = check_count(attempt, reader, schema, request);
     if (fault == FAULT_AARG)
         fault = classes_confirm(attempt, fault);
     if (fault)
@@ -333,6 +338,10 @@ static bool collection_page_is_known(const struct collection_position *position,
     return is_same && (position->is_complete || (page->floor < position->from && !page->has_ended_more));
 }
 
+/* Of a collection that is empty to the caller, declared or not: its tokens stay valid. */
+static const struct collection_page nothing_told = {
+    .life = 1, .number = 1, .is_ready = true, .horizon = 1, .next = INT64_MAX};
+
 enum fault collection_page_read(struct attempt *attempt, const struct reader *reader,
                                 struct collection_request *request, struct collection_page *page)
 {
@@ -353,8 +362,11 @@ enum fault collection_page_read(struct attempt *attempt, const struct reader *re
             .minute = minute,
             .limit = (int32_t)request->limit,
         };
-        enum fault fault =
-            store_collection(documents_store(attempt->worker_context->documents), attempt->ns, &query, page);
+        *page = nothing_told;
+        enum fault fault = request->is_untold
+                               ? FAULT_NONE
+                               : store_collection(documents_store(attempt->worker_context->documents),
+                                                  attempt->ns, &query, page);
         if (!fault)
             fault = collection_request_judge(reader, request, page);
         if (fault)

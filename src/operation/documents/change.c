@@ -7,6 +7,7 @@
 #include "operation/attachments/attach.h"
 #include "operation/classes.h"
 #include "operation/judge/judge.h"
+#include "operation/judge/sight.h"
 #include "operation/reply.h"
 
 /* Items may be sent back as they were given, with their versions.  c and k of an item; an absent
@@ -99,7 +100,7 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
                           change.is_string, &refusal);
     if (fault)
         return fault;
-    if (refusal)
+    if (refusal && sight_tells_writer(attempt, draft_base(draft)->header.class, change.iclass))
         return reader_wrong_value(reader, item, "items", refusal);
     draft_set_item(draft, change.iclass, change.key, change.is_string, change.content);
     return FAULT_NONE;

@@ -324,6 +324,18 @@ static enum fault write_page(struct attempt *attempt, struct search *search)
     return fault;
 }
 
+/* The answer is that of a class without documents; the conditions are not read. */
+static enum fault write_nothing(struct attempt *attempt, const struct reader *reader,
+                                const struct search *search)
+{
+    struct builder *body = attempt->reply->body;
+    if (search->wants_totals)
+        return find_totals_write_none(reader, body);
+    builder_printf(body, search->wants_count ? "{\"%s\":0}" : "{\"%s\":[]}",
+                   search->wants_count ? "count" : name_list(search));
+    return FAULT_NONE;
+}
+
 static enum fault find_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
@@ -331,6 +343,8 @@ static enum fault find_work(struct attempt *attempt)
     enum fault fault = find_search_read(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
+    if (search.is_untold)
+        return write_nothing(attempt, &reader, &search);
     if (search.wants_totals)
         fault = find_totals(attempt, &reader, &search);
     else if (search.wants_count)

@@ -11,6 +11,7 @@
 #include "operation/access/access.h"
 #include "operation/classes.h"
 #include "operation/documents/find_where.h"
+#include "operation/judge/sight.h"
 #include "operation/signed_text.h"
 
 enum {
@@ -287,7 +288,12 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         return fault;
     search->class = schema_find_class(search->schema, class);
     search->item = schema_find_item(search->class, item);
-    if (!search->item || !search->item->field_count)
+    if (search->item && !search->item->field_count)
+        search->item = NULL;
+    search->is_untold = !sight_tells(attempt, class, search->item ? &item : NULL, search->item != NULL);
+    if (search->is_untold)
+        return FAULT_NONE;
+    if (!search->item)
         return find_where_refuse_name(reader, class, item, NO_BYTES);
     for (size_t i = 0; i < COUNT_OF(of_pages) && (search->wants_count || search->wants_totals); i++)
         if (json_member(param, of_pages[i]))

@@ -171,3 +171,40 @@ enum fault find_totals_write(struct attempt *attempt, const struct search *searc
     builder_add_bytes(body, bytes_of(has_more ? ",\"more\":true}" : "}"));
     return FAULT_NONE;
 }
+
+/* As write_group writes the totals of one kind; what cannot be the name of a field is left out. */
+static void write_nulls(const struct json *want, const char *member, struct builder *body)
+{
+    const struct json *fields = json_member(want, member),
+                      *one = fields && fields->kind == JSON_ARRAY ? fields->first : fields;
+    const char *before = "";
+    if (!one)
+        return;
+    builder_printf(body, ",\"%s\":{", member);
+    for (; one; one = next_of(want, member, one)) {
+        if (one->kind != JSON_STRING)
+            continue;
+        builder_add_bytes(body, bytes_of(before));
+        json_add_string(body, one->value);
+        builder_add_text(body, ":null");
+        before = ",";
+    }
+    builder_add_text(body, "}");
+}
+
+enum fault find_totals_write_none(const struct reader *reader, struct builder *body)
+{
+    const struct json *want = json_member(reader->call->param, "want");
+    enum fault fault = reader_members(reader, want, "sum min max avg by");
+    if (fault)
+        return fault;
+    if (json_member(want, "by")) {
+        builder_add_text(body, "{\"groups\":[]}");
+        return FAULT_NONE;
+    }
+    builder_add_text(body, "{\"count\":0");
+    for (int kind = 0; kind < TOTALS_KINDS; kind++)
+        write_nulls(want, kinds[kind], body);
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}

@@ -14,5 +14,7 @@ MUST_USE enum fault find_totals_read(const struct reader *reader, const struct s
 MUST_USE enum fault find_totals_write(struct attempt *attempt, const struct search *search,
                                       const struct search_totals *totals,
                                       const struct search_approved *approved, bool has_more);
+/* The answer of a search that finds nothing, whatever fields the request names: they need not exist. */
+MUST_USE enum fault find_totals_write_none(const struct reader *reader, struct builder *body);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "edge/crypto/crypto.h"
+#include "model/rules/rules_schema.h"
+#include "model/schema/schema.h"
 #include "operation/judge/filters.h"
 #include "operation/signed_text.h"
 
@@ -50,6 +52,32 @@ struct caller_sight sight_find(const struct attempt *attempt, struct bytes class
     }
     sight.rules = rules_sight_find(call->rules, &call->caller, call->arena, class, right, items, count);
     return sight;
+}
+
+/* --- names of the schema --- */
+
+bool sight_tells(const struct attempt *attempt, struct bytes class, const struct bytes *items, size_t count)
+{
+    const struct call *call = attempt->call;
+    return !call_is_judged(call) || !call->rules ||
+           rules_outline_tells(call->rules, &call->caller, class, items, count);
+}
+
+bool sight_tells_writer(const struct attempt *attempt, struct bytes class, struct bytes item)
+{
+    const struct call *call = attempt->call;
+    return !call_is_judged(call) || !call->rules ||
+           rules_outline_tells_writer(call->rules, &call->caller, class, item);
+}
+
+bool sight_tells_collection(const struct attempt *attempt, struct bytes class,
+                            const struct schema_collection *collection)
+{
+    struct bytes items[SCHEMA_KEYS_MOST];
+    size_t count = 0;
+    for (; collection && count < collection->key_count; count++)
+        items[count] = collection->keys[count].item->name;
+    return sight_tells(attempt, class, collection ? items : NULL, count);
 }
 
 /* --- the database --- */

@@ -273,6 +273,8 @@ static enum rules_extent find_extent(const struct call *call, struct bytes class
 static bool is_visible(const struct call *call, struct bytes class)
 {
     bool is_any = false;
+    if (call->rules && !access_is_administrator(call))
+        return rules_outline_shows(call->rules, &call->caller, class);
     for (int right = RULES_READ; right <= RULES_DELETE; right++)
         is_any |= find_extent(call, class, (enum rules_right)right) != RULES_NEVER;
     return is_any;
