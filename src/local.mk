@@ -82,7 +82,9 @@ libstampd_a_SOURCES = \
 	src/control/doctor/doctor.c src/control/doctor/doctor.h \
 	src/control/doctor/doctor_databases.c \
 	src/control/doctor/doctor_host.c \
+	src/control/documents/ask.c src/control/documents/ask.h \
 	src/control/documents/bookmark.c src/control/documents/bookmark.h \
+	src/control/documents/cmd_change.c \
 	src/control/documents/cmd_dump.c \
 	src/control/documents/cmd_find.c \
 	src/control/documents/cmd_load.c \
@@ -303,6 +305,7 @@ libstampd_a_SOURCES = \
 	src/model/document/draft.c src/model/document/draft.h \
 	src/model/document/expiry.c src/model/document/expiry.h \
 	src/model/document/item.c src/model/document/item.h \
+	src/model/document/merge.c src/model/document/merge.h \
 	src/model/document/mutation.c src/model/document/mutation.h \
 	src/model/document/stamp.c src/model/document/stamp.h \
 	src/model/document/thumbnails.c src/model/document/thumbnails.h \
@@ -404,8 +407,9 @@ libstampd_a_SOURCES = \
 	src/operation/cursor.c src/operation/cursor.h \
 	src/operation/documents/build.c src/operation/documents/build.h \
 	src/operation/documents/change.c src/operation/documents/change.h \
+	src/operation/documents/changemany.c \
 	src/operation/documents/copy.c \
-	src/operation/documents/find.c \
+	src/operation/documents/find.c src/operation/documents/find.h \
 	src/operation/documents/find_search.c src/operation/documents/find_search.h \
 	src/operation/documents/find_totals.c src/operation/documents/find_totals.h \
 	src/operation/documents/find_where.c src/operation/documents/find_where.h \

@@ -42,6 +42,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"load", "Store documents, one JSON text a line.", control_load},
         {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},
         {"find", "Search documents by what their items contain.", control_find},
+        {"change", "Change or remove what a search finds.", control_change},
         {"purge", "Delete documents by class, id and age.", control_purge},
         {"export", "Write a namespace into an archive.", control_export},
         {"import", "Bring the documents of an archive into a namespace.", control_import},

@@ -49,6 +49,7 @@ NUMBER(limit_answer_bytes, 33554432, 4194304, 1073741824, "bytes", "Largest answ
 NUMBER(limit_blob_bytes, 1073741824, 1024, 1099511627776, "bytes", "Largest file of an attachment.")
 NUMBER(limit_body_bytes, 16777216, 1024, 1073741824, "bytes", "Largest body of a request; nginx's client_max_body_size must be the same.")
 NUMBER(limit_body_ratio, 100, 10, 1100, "times", "A body that was compressed with gzip may be so many times as large as what was sent, or 65536 bytes.")
+NUMBER(limit_change_items, 10000, 1, 1000000000, "items", "Items or documents that a task of changemany changes for a caller without the administrator's key.")
 NUMBER(limit_client_attempts, 100, 1, 1000000, "attempts/h", "Attempts to log in, to make an account or to prove a password that one address may make in an hour, and at once.")
 NUMBER(limit_client_bodies, 8, 0, 1000000, "requests", "Large bodies, of files or others, that one address may be sending at once; enforced by nginx; 0: no limit.")
 NUMBER(limit_client_burst, 400, 0, 1000000, "requests", "Requests beyond limit_client_requests that one address may send at once; enforced by nginx.")

@@ -76,6 +76,7 @@ int control_backup(struct control *control, int argc, char **argv);
 int control_cron(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);
 int control_export(struct control *control, int argc, char **argv);
+int control_change(struct control *control, int argc, char **argv);
 int control_find(struct control *control, int argc, char **argv);
 int control_files(struct control *control, int argc, char **argv);
 int control_import(struct control *control, int argc, char **argv);

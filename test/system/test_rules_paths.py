@@ -231,6 +231,8 @@ def gathering(name):
         for want, collection in itertools.product(('ids', 'docs'), ('all', 'secret')):
             yield (f'collection {collection} {want} {limit}',
                    ('collection', 'POST', 'op/collection', {'param': {**of_all, 'collection': collection, 'want': want, **limit}}, {}))
+    for item, act in itertools.product(('Main', 'Secret'), ({'delete': True}, {'del': True}, {'merge': {'team': 'green'}})):
+        yield f'change {item} {act}', ('changemany', 'POST', 'op/changemany', {'param': {'c': name, 'i': item, 'where': by_team, **act}}, {})
     for search in ('Items', 'Documents'):
         yield f'search of a module, {search}', (SEARCH, 'POST', f'op/{SEARCH}', {'param': {'c': name, 'search': search}}, {})
     yield 'list, prefix', ('list', 'POST', 'op/list', {'param': {'c': name, 'prefix': 'hidden'}}, {})
@@ -502,9 +504,9 @@ def test_callers_with_other_rights_have_them(worlds):
 
 
 def test_other_tasks_are_closed(worlds):
-    """Those of put are judged when they run: test_rules_tasks.py."""
+    """Those of put and changemany are judged when they run: test_rules_tasks.py, test_find_change.py."""
     for ns, one in itertools.product(WORLDS, operations(worlds)):
-        if one['name'] not in {'put', *OTHERS}:
+        if one['name'] not in {'put', 'changemany', *OTHERS}:
             answer = worlds.request('POST', f'/{ns}/op/task', json={'param': {'op': one['name'], 'param': {'docs': []}}})
             expected = [(401, 'SCLOSED'), *([(400, 'AARG')] if one['name'] in {request[0] for _, request in of_tasks()} else [])]
             assert (answer.status_code, answer.json()['code']) in expected, (one, answer.text)

@@ -12,6 +12,8 @@
 #define FOR_GOOD   "until it is deleted, then its name for `keep_deletions_days`"
 
 COST(account, "its account and sessions", DIGEST ", when a password is proven", "the account")
+COST(changemany, "looks at `limit_find_items` items, twice; as a task it changes `limit_change_items` of them", LONG_READ "; as a task `limit_task_s`",
+     "the documents, for good")
 COST(collection, "a page: what `limit_answer_bytes` holds", LONG_READ ", of a stream `limit_stream_ms`", "nothing")
 COST(confirm, "its account, a session", "`limit_client_attempts`", "the session: `session_days` of the namespace")
 COST(done, "its task, and `limit_documents` documents of `limit_items` items", LONG_WRITE, "the documents, for good")

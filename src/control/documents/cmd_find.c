@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "control/answer.h"
-#include "control/backoff.h"
+#include "control/documents/ask.h"
 #include "control/documents/target.h"
 #include "control/message.h"
 #include "edge/json/json.h"
@@ -15,9 +13,7 @@ enum {
     LIMIT_STANDARD = 100,
     LIMIT_MOST = 100000000,
     PAGE_MOST = 1000,
-    REQUEST_MS = 300 * 1000,
-    DEPTH_MOST = 256,
-    LEVEL_OF_RESULT = 4 /* the answer, out, its list, a result */
+    LEVELS_OF_RESULT = 3 /* out, its list, a result */
 };
 
 struct find_options {
@@ -36,14 +32,6 @@ struct finder {
 };
 
 /* --- the request --------------------------------------------------------------------------------- */
-
-static bool is_json(struct arena *arena, const char *text)
-{
-    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 1};
-    struct json_problem problem;
-    struct json *root;
-    return json_read(arena, bytes_of(text), &limits, &root, &problem) == FAULT_NONE;
-}
 
 static void add_text(struct builder *body, const char *name, struct bytes value)
 {
@@ -95,59 +83,32 @@ static void write_body(const struct finder *finder, struct builder *body)
     builder_add_text(body, "}}");
 }
 
-/* Until the server answers; false: failed, which is reported. */
 static bool send_page(struct finder *finder, struct http_result *result_r)
 {
     struct builder body = {0};
-    struct backoff backoff = {0};
-    struct server_answer answer;
-    bool goes_on = true;
-    enum answer_kind kind;
     write_body(finder, &body);
-    do {
-        if (backoff.tries)
-            clock_sleep_ms(backoff.due_ms - clock_monotonic_ms());
-        http_run(finder->http,
-                 &(struct http_request){.method = "POST",
-                                        .url = finder->url,
-                                        .content_type = "application/json",
-                                        .body = builder_bytes(&body),
-                                        .timeout_ms = REQUEST_MS},
-                 result_r);
-        kind = answer_read(finder->control->arena, result_r, &answer);
-        if (kind == ANSWER_AGAIN)
-            goes_on = backoff_goes_on(&backoff, finder->options->target.retry_s);
-    } while (kind == ANSWER_AGAIN && goes_on);
+    bool is_answered = ask_server(finder->control, finder->http, finder->url, builder_bytes(&body),
+                                  finder->options->target.retry_s, "find", result_r);
     builder_free(&body);
-    if (kind != ANSWER_DONE)
-        message_print("find: %s%s%s", answer.code, *answer.code ? " " : "", answer.words);
-    return kind == ANSWER_DONE;
+    return is_answered;
 }
 
 /* --- the answer ---------------------------------------------------------------------------------- */
 
-/* A JSON string has no line end: line ends are between members. */
 static void print_result(const struct json *result)
 {
-    if (result->kind == JSON_STRING && !memchr(result->value.data, '\n', result->value.size)) {
-        fwrite(result->value.data, 1, result->value.size, stdout);
-    } else {
-        for (size_t i = 0; i < result->text.size; i++)
-            putchar(result->text.data[i] == '\n' || result->text.data[i] == '\r' ? ' '
-                                                                                 : result->text.data[i]);
+    if (result->kind != JSON_STRING || memchr(result->value.data, '\n', result->value.size)) {
+        ask_print(result->text);
+        return;
     }
+    fwrite(result->value.data, 1, result->value.size, stdout);
     putchar('\n');
 }
 
 static bool print_page(struct finder *finder, struct bytes text)
 {
-    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = LEVEL_OF_RESULT};
-    struct json_problem problem;
-    struct json *root;
-    const struct json *out = NULL;
     struct arena *arena = finder->control->arena;
-    if (json_read(arena, text, &limits, &root, &problem) == FAULT_NONE)
-        out = json_member(root, "out");
+    const struct json *out = ask_out(arena, text, LEVELS_OF_RESULT);
     const struct json *list = out && out->kind == JSON_OBJECT ? out->first : NULL;
     const struct json *cursor = json_member(out, "cursor");
     if (!list) {
@@ -197,7 +158,7 @@ static bool cmd_find_are_right(struct control *control, const struct find_option
     if (!target_is_right(&options->target, "find"))
         return false;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (texts[i] && !is_json(control->arena, texts[i])) {
+        if (texts[i] && !ask_is_json(control->arena, texts[i])) {
             message_print("find: --%s: JSON is expected", names[i]);
             return false;
         }

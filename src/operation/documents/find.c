@@ -5,8 +5,9 @@
  * {"count","more"}, {"count","sum":{field}…,"more"} or {"groups":[{"by","count","sum"…}…],"more"}.  One item
  * satisfies all conditions.  In the order of the fields, then of ids, then keys; each page is consistent at
  * its own instant.  A cursor is valid only for the search that returned it. */
-#include "operation/builtin.h"
+#include "operation/documents/find.h"
 
+#include "operation/builtin.h"
 #include "model/schema/search_test.h"
 #include "operation/documents/find_search.h"
 #include "operation/documents/find_totals.h"
@@ -115,16 +116,21 @@ struct judged_search {
     bool is_outdated; /* an item has changed since it was found: the search is to be made again from there */
 };
 
+bool find_is_shown(const struct search *search, const struct document *document, const struct view *view)
+{
+    if (!document_exists(document) || !view_shows_plainly(view, search->item->name))
+        return false;
+    return !search->seen_version.header ||
+           search_test_holds(&search->seen_version, view_version(view, document));
+}
+
 /* What was found may be older than the document that is judged: an item that is gone is left out, one that
  * has changed since may still be what is searched for. */
 static bool is_found(struct judged_search *judged, const struct search_found *found,
                      const struct document *document, const struct view *view)
 {
     const struct search *search = &judged->search;
-    if (!document_exists(document) || !view_shows_plainly(view, search->item->name))
-        return false;
-    if (search->seen_version.header &&
-        !search_test_holds(&search->seen_version, view_version(view, document)))
+    if (!find_is_shown(search, document, view))
         return false;
     if (!search->wants_items)
         return true;
@@ -235,19 +241,23 @@ static enum fault count_judged(struct attempt *attempt, const struct search *sea
     return fault;
 }
 
-static enum fault find_count(struct attempt *attempt, const struct search *search)
+enum fault find_count(struct attempt *attempt, const struct search *search, int64_t *count_r,
+                      bool *has_more_r)
+{
+    if (call_is_judged(attempt->call))
+        return count_judged(attempt, search, count_r, has_more_r);
+    enum fault fault = store_search_count(documents_store(attempt->worker_context->documents), attempt->ns,
+                                          attempt->call->arena, search, count_r);
+    *has_more_r = *count_r > search->limit;
+    *count_r -= *has_more_r;
+    return fault;
+}
+
+static enum fault write_count(struct attempt *attempt, const struct search *search)
 {
     int64_t count;
     bool has_more;
-    enum fault fault;
-    if (call_is_judged(attempt->call)) {
-        fault = count_judged(attempt, search, &count, &has_more);
-    } else {
-        fault = store_search_count(documents_store(attempt->worker_context->documents), attempt->ns,
-                                   attempt->call->arena, search, &count);
-        has_more = count > search->limit;
-        count -= has_more;
-    }
+    enum fault fault = find_count(attempt, search, &count, &has_more);
     if (!fault)
         builder_printf(attempt->reply->body, "{\"count\":%lld%s}", (long long)count,
                        has_more ? ",\"more\":true" : "");
@@ -292,7 +302,7 @@ static enum fault find_totals(struct attempt *attempt, const struct reader *read
 /* --- the operation --- */
 
 /* A page or a count would cost too much. */
-static enum fault refuse_looks(const struct reader *reader)
+enum fault find_refuse_looks(const struct reader *reader)
 {
     enum fault fault = reply_fault(
         reader->call, reader->reply, FAULT_ALIMIT,
@@ -348,13 +358,13 @@ static enum fault find_work(struct attempt *attempt)
     if (search.wants_totals)
         fault = find_totals(attempt, &reader, &search);
     else if (search.wants_count)
-        fault = find_count(attempt, &search);
+        fault = write_count(attempt, &search);
     else if (call_is_judged(attempt->call) || search.wants_docs)
         fault = find_judged(attempt, &search);
     else
         fault = write_page(attempt, &search);
     if (fault == FAULT_ALIMIT && !attempt->reply->fault)
-        fault = refuse_looks(&reader);
+        fault = find_refuse_looks(&reader);
     return fault;
 }
 

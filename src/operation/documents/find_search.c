@@ -24,6 +24,11 @@ enum {
         VALUE_FIELD_MOST + 4 + 64 /* of a string: a long one has a character and a digest behind it */
 };
 
+bool find_search_is_free(const struct call *call)
+{
+    return call->task ? !call->task->is_of_client : access_is_administrator(call);
+}
+
 /* --- the order ----------------------------------------------------------------------------------- */
 
 static bool is_fixed(const struct search *search, const struct schema_field *field)
@@ -103,7 +108,7 @@ static enum fault judge_plan(const struct reader *reader, const struct json *par
     struct arena *arena = reader->call->arena;
     struct schema_index index;
     enum search_plan plan = search_plan_judge(search, &index);
-    if (plan == SEARCH_PLAN_SERVED || access_is_administrator(reader->call))
+    if (plan == SEARCH_PLAN_SERVED || find_search_is_free(reader->call))
         return FAULT_NONE;
     if (plan == SEARCH_PLAN_NONE)
         return reader_wrong(reader, param, "order",
@@ -270,18 +275,15 @@ static void leave_version(struct search *search)
     }
 }
 
-enum fault find_search_read(struct attempt *attempt, const struct reader *reader, struct search *search)
+/* The class, the item and the schema that has them. */
+static enum fault find_search_read_subject(struct attempt *attempt, const struct reader *reader,
+                                           struct search *search)
 {
     const struct json *param = attempt->call->param;
-    static const char *const of_pages[] = {"order", "cursor"};
     struct bytes class, item;
-    enum fault fault = reader_members(reader, param, "c i where id v ct order want limit cursor");
-    if (!fault)
-        fault = reader_class(reader, param, "c", &class);
+    enum fault fault = reader_class(reader, param, "c", &class);
     if (!fault)
         fault = reader_class(reader, param, "i", &item);
-    if (!fault)
-        fault = read_wanted(reader, param, search);
     if (!fault)
         fault = classes_schema(attempt, &search->schema);
     if (fault)
@@ -295,11 +297,43 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         return FAULT_NONE;
     if (!search->item)
         return find_where_refuse_name(reader, class, item, NO_BYTES);
+    if (!find_search_is_free(reader->call))
+        search->looked_most = reader->settings->limit_find_items;
+    return FAULT_NONE;
+}
+
+enum fault find_search_read_items(struct attempt *attempt, const struct reader *reader, int32_t limit,
+                                  struct search *search)
+{
+    const struct json *param = attempt->call->param;
+    search->wants_items = true;
+    search->limit = limit;
+    search->minute = clock_present_minute();
+    search->bytes_most = reader->settings->limit_document_bytes;
+    enum fault fault = find_search_read_subject(attempt, reader, search);
+    if (!fault)
+        fault = find_where_read(reader, param, search);
+    if (!fault)
+        fault = judge_plan(reader, param, search);
+    if (!fault && call_is_judged(attempt->call))
+        leave_version(search);
+    return fault;
+}
+
+enum fault find_search_read(struct attempt *attempt, const struct reader *reader, struct search *search)
+{
+    const struct json *param = attempt->call->param;
+    static const char *const of_pages[] = {"order", "cursor"};
+    enum fault fault = reader_members(reader, param, "c i where id v ct order want limit cursor");
+    if (!fault)
+        fault = read_wanted(reader, param, search);
+    if (!fault)
+        fault = find_search_read_subject(attempt, reader, search);
+    if (fault)
+        return fault;
     for (size_t i = 0; i < COUNT_OF(of_pages) && (search->wants_count || search->wants_totals); i++)
         if (json_member(param, of_pages[i]))
             return reader_wrong(reader, param, of_pages[i], "A count and totals have no pages and no order.");
-    if (!access_is_administrator(reader->call))
-        search->looked_most = reader->settings->limit_find_items;
     fault = find_where_read(reader, param, search);
     if (!fault)
         fault = read_order(reader, param, search);

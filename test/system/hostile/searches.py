@@ -12,6 +12,10 @@ def body(param):
     return json.dumps({'admin': ADMIN.decode(), 'param': param})
 
 
+def change(name, code, param, status=400):
+    return refused(f'changemany: {name}', code, body({'c': 'Hostile', 'i': 'Item', **param}), status, target='/lab/op/changemany')
+
+
 def find(name, code, param, status=400):
     return refused(f'find: {name}', code, body(param), status, target=FIND)
 
@@ -47,3 +51,11 @@ def cases():
         if what != {}:  # totals: only how many
             yield find(f'want {what!r}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'want': what})
         yield collection(f'want {what!r}', 'AARG', {**QUESTION, 'want': what})
+    for what in (None, 0, 'x', [], [1], {'a': {'a': None}, **{f'm{i}': 1 for i in range(100)}}):
+        yield change(f'merge {str(what):.20}', 'AARG', {'merge': what})
+    for what in (0, 1, 'true', [], {}):
+        yield change(f'delete {what!r}', 'AARG', {'delete': what})
+        yield change(f'del {what!r}', 'AARG', {'del': what})
+    for what in (0, -1, 1.5, '1', 2**63, []):
+        yield change(f'limit {what!r}', 'AARG', {'delete': True, 'limit': what})
+    yield change('all at once', 'AARG', {'delete': True, 'del': True, 'merge': {}})
