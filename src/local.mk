@@ -206,6 +206,7 @@ libstampd_a_SOURCES = \
 	src/edge/pg/pg_connect.c \
 	src/edge/pg/pg_conninfo.c src/edge/pg/pg_conninfo.h \
 	src/edge/pg/pg_copy.c src/edge/pg/pg_copy.h \
+	src/edge/pg/pg_hosts.c src/edge/pg/pg_hosts.h \
 	src/edge/pg/pg_params.c src/edge/pg/pg_params.h \
 	src/edge/pg/pg_pipeline.c src/edge/pg/pg_pipeline.h \
 	src/edge/pg/pg_private.h \

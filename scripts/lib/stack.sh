@@ -330,7 +330,7 @@ stampd_configure() {
     stampd_hash "$STACK/etc/queue.key"
     {
         echo "# Written again at each start."
-        echo "database = host=$STACK_DATABASE user=stampd"
+        case $'\n'${STACK_SETTINGS:-} in *$'\n''database '*) ;; *) echo "database = host=$STACK_DATABASE user=stampd" ;; esac
         echo "run_directory = $STACK/run/stampd"
         case ${STACK_SETTINGS:-} in *blob_directory*) ;; *) echo "blob_directory = $STACK/files" ;; esac
         case ${STACK_SETTINGS:-} in
@@ -610,9 +610,12 @@ stack_start() {
     stack_serve
 }
 
-# stack_instance KEY_FILE: stampd and nginx only; beside another stack the namespaces are those of its database.
+# stack_instance KEY_FILE [CODE=ACCESS...]: stampd and nginx only; beside another stack the namespaces are those of its database.
+# Those that are named are made when missing, in a database that no stack has.
 stack_instance() {
+    local namespace
     stampd_configure "$1"
+    for namespace in "${@:2}"; do namespace_create "${namespace%=*}" "${namespace#*=}"; done
     stack_serve
 }
 

@@ -116,11 +116,8 @@ static void connect(struct live_link *link)
 static void go_on_connecting(struct live_link *link)
 {
     enum fault fault = FAULT_NONE;
-    if (!link->is_ready) { /* libpq would block */
-        if (clock_monotonic_ms() >= pg_async_deadline_ms(link->pg))
-            live_link_fail(link, FAULT_XAWAY);
+    if (!link->is_ready && clock_monotonic_ms() < pg_async_deadline_ms(link->pg)) /* libpq would block */
         return;
-    }
     link->is_ready = false;
     link->progress = pg_async_connect(link->pg, &link->options, &fault);
     if (link->progress == PG_FAILED)

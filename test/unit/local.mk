@@ -57,6 +57,7 @@ UNIT_TESTS += test/unit/test_transaction
 UNIT_TESTS += test/unit/test_content
 UNIT_TESTS += test/unit/test_copies
 UNIT_TESTS += test/unit/test_pattern
+UNIT_TESTS += test/unit/test_pg_hosts
 UNIT_TESTS += test/unit/test_gunzip
 UNIT_TESTS += test/unit/test_redelivery
 UNIT_TESTS += test/unit/test_operation
@@ -328,6 +329,8 @@ test_unit_test_shared_cache_LDADD = $(UNIT_LDADD)
 test_unit_test_instance_SOURCES = test/unit/test_instance.c test/unit/child.c test/unit/child.h
 test_unit_test_instance_LDADD = $(UNIT_LDADD)
 test_unit_test_pg_SOURCES = test/unit/test_pg.c test/unit/arena_fixture.h
+test_unit_test_pg_hosts_SOURCES = test/unit/test_pg_hosts.c
+test_unit_test_pg_hosts_LDADD = $(UNIT_LDADD)
 test_unit_test_pg_LDADD = $(UNIT_LDADD)
 test_unit_test_history_SOURCES = test/unit/test_history.c test/unit/history_world.c test/unit/history_world.h \
 	test/unit/foreign_client.c test/unit/foreign_client.h

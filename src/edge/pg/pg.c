@@ -89,6 +89,15 @@ PGconn *pg_connection(const struct pg *pg)
     return pg->connection;
 }
 
+void pg_replace_connection(struct pg *pg, PGconn *connection)
+{
+    if (!connection)
+        log_fatal("out of memory postgresql connection");
+    PQfinish(pg->connection);
+    pg->connection = connection;
+    PQsetNoticeReceiver(connection, on_notice, pg);
+}
+
 int64_t pg_answer_deadline_ms(const struct pg *pg)
 {
     return clock_monotonic_ms() + pg->answer_timeout_ms;

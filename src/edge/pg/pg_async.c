@@ -5,11 +5,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "edge/pg/pg_hosts.h"
 #include "edge/pg/pg_private.h"
 
 struct async {
     const char *statement; /* sent, not yet answered; NULL: none */
-    int64_t deadline_ms;   /* of the answer, or of connecting */
+    int64_t deadline_ms;   /* of the answer, or of connecting to this host */
+    int host;              /* number of the one that is tried */
     const struct pg_statement *translated;
     struct pg_params params;
 };
@@ -19,10 +21,15 @@ static struct async *async_of(struct pg *pg)
     return pg_state(pg, PG_USE_ASYNC, sizeof(struct async), free);
 }
 
+static void set_connect_deadline(struct pg *pg, const struct pg_options *options)
+{
+    async_of(pg)->deadline_ms = clock_monotonic_ms() + options->connect_timeout_s * INT64_C(1000);
+}
+
 struct pg *pg_async_start(const struct pg_options *options)
 {
-    struct pg *pg = pg_create(pg_connect_begin(options, false), options->statement_timeout_ms);
-    async_of(pg)->deadline_ms = clock_monotonic_ms() + options->connect_timeout_s * INT64_C(1000);
+    struct pg *pg = pg_create(pg_connect_begin(options, 0), options->statement_timeout_ms);
+    set_connect_deadline(pg, options);
     return pg;
 }
 
@@ -33,16 +40,30 @@ static enum pg_progress pg_async_give_up(struct pg *pg, enum fault fault, enum f
     return PG_FAILED;
 }
 
+/* False: this was the last one. */
+static bool try_next_host(struct pg *pg, const struct pg_options *options)
+{
+    struct async *async = async_of(pg);
+    if (async->host + 1 >= pg_hosts_count(options->conninfo))
+        return false;
+    pg_replace_connection(pg, pg_connect_begin(options, ++async->host));
+    set_connect_deadline(pg, options);
+    return true;
+}
+
 enum pg_progress pg_async_connect(struct pg *pg, const struct pg_options *options, enum fault *fault_r)
 {
-    PostgresPollingStatusType status = PQconnectPoll(pg_connection(pg));
+    bool is_late = clock_monotonic_ms() >= async_of(pg)->deadline_ms;
+    PostgresPollingStatusType status = is_late ? PGRES_POLLING_FAILED : PQconnectPoll(pg_connection(pg));
+    if (status == PGRES_POLLING_FAILED && try_next_host(pg, options))
+        return PG_WAITS_TO_WRITE;
+    if (is_late) {
+        log_warning("postgresql cannot connect database=%s: no answer in time", options->database);
+        return pg_async_give_up(pg, FAULT_XAWAY, fault_r);
+    }
     if (status == PGRES_POLLING_OK || status == PGRES_POLLING_FAILED) {
         enum fault fault = pg_connect_judge(pg, options);
         return fault ? pg_async_give_up(pg, fault, fault_r) : PG_DONE;
-    }
-    if (clock_monotonic_ms() >= async_of(pg)->deadline_ms) {
-        log_warning("postgresql cannot connect database=%s: no answer in time", options->database);
-        return pg_async_give_up(pg, FAULT_XAWAY, fault_r);
     }
     return status == PGRES_POLLING_WRITING ? PG_WAITS_TO_WRITE : PG_WAITS_TO_READ;
 }
@@ -59,7 +80,10 @@ enum fault pg_async_send(struct pg *pg, const struct pg_statement *statement, co
     if (!PQsendQueryParams(pg_connection(pg), statement->sql, sent->count, NULL, sent->values, sent->lengths,
                            pg_formats, 1))
         return pg_note_loss(pg, statement->name);
-    *async_of(pg) = (struct async){statement->name, pg_answer_deadline_ms(pg), statement, *params};
+    *async_of(pg) = (struct async){.statement = statement->name,
+                                   .deadline_ms = pg_answer_deadline_ms(pg),
+                                   .translated = statement,
+                                   .params = *params};
     return FAULT_NONE;
 }
 

@@ -8,11 +8,14 @@
 #include "base/coding/hex.h"
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
+#include "edge/pg/pg_hosts.h"
 
 /* A number that only this connection has: that it arrives shows that the settings do. */
 enum { NONCE_BYTES = 8, NONCE_DIGITS = 2 * NONCE_BYTES };
 
-static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, const char *nonce)
+/* `host`: one of several, NULL: all of them. */
+static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, const char *nonce,
+                                const struct pg_host *host)
 {
     char timeout[16], settings[1024];
     snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
@@ -24,6 +27,9 @@ static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, co
     /* Only the first dbname is expanded as a connection string; keywords after it override it. */
     const char *const words[][2] = {
         {"dbname", options->conninfo},
+        {"host", host ? host->host : NULL},
+        {"hostaddr", host ? host->hostaddr : NULL},
+        {"port", host ? host->port : NULL},
         {"dbname", options->database},
         {"options", settings},
         {"connect_timeout", timeout},
@@ -44,9 +50,13 @@ static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, co
     return waits ? PQconnectdbParams(keywords, values, 1) : PQconnectStartParams(keywords, values, 1);
 }
 
-PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
+PGconn *pg_connect_begin(const struct pg_options *options, int number)
 {
-    return begin_pg_connect(options, waits, "");
+    struct pg_host host;
+    if (pg_hosts_count(options->conninfo) == 1)
+        return begin_pg_connect(options, false, "", NULL);
+    pg_hosts_get(options->conninfo, number, &host);
+    return begin_pg_connect(options, false, "", &host);
 }
 
 /* libpq includes the SQLSTATE of a refused connection only in a verbose message. */
@@ -117,15 +127,15 @@ static enum fault check_settings(struct pg *pg, const struct pg_options *options
     return fault;
 }
 
-enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
+/* Connects to one host, or to the first of all that is a primary.  `pg_r` is never NULL. */
+static enum fault open_at(const struct pg_options *options, const struct pg_host *host, struct pg **pg_r)
 {
-    *pg_r = NULL;
     int64_t start_ms = clock_monotonic_ms();
     unsigned char random[NONCE_BYTES];
     char nonce[NONCE_DIGITS + 1] = "";
     crypto_random(random, sizeof random);
     hex_write(random, sizeof random, nonce);
-    PGconn *connection = begin_pg_connect(options, true, nonce);
+    PGconn *connection = begin_pg_connect(options, true, nonce, host);
     if (!connection)
         log_fatal("out of memory postgresql connection");
     /* A server that does not respond is not tried again; one that refuses is, for its reason. */
@@ -133,14 +143,55 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
         clock_monotonic_ms() - start_ms < (int64_t)options->connect_timeout_s * 500)
         connect_verbosely(connection);
 
-    struct pg *pg = pg_create(connection, options->statement_timeout_ms);
-    enum fault fault = pg_connect_judge(pg, options);
-    if (!fault)
-        fault = check_settings(pg, options, nonce);
-    if (fault) {
-        pg_close(pg);
-        return fault;
+    *pg_r = pg_create(connection, options->statement_timeout_ms);
+    enum fault fault = pg_connect_judge(*pg_r, options);
+    return fault ? fault : check_settings(*pg_r, options, nonce);
+}
+
+static bool lacks_database(const struct pg *pg)
+{
+    return strcmp(pg_sqlstate(pg), "3D000") == 0;
+}
+
+/* Does this host call itself the primary?  False, too, when it lets us into no other database. */
+static bool is_primary(const struct pg_options *options, const struct pg_host *host)
+{
+    struct pg_options other = *options;
+    other.database = "postgres";
+    PGconn *connection = begin_pg_connect(&other, true, "", host);
+    bool is = PQstatus(connection) == CONNECTION_OK;
+    PQfinish(connection);
+    return is;
+}
+
+/* One of several servers does not have the database: a standby may not have it yet, and libpq has asked no
+ * other.  Missing is what the primary does not have, or none of them. */
+static enum fault open_one_by_one(const struct pg_options *options, int count, struct pg **pg_r)
+{
+    int without = 0;
+    for (int i = 0; i < count; i++) {
+        struct pg_host host;
+        pg_hosts_get(options->conninfo, i, &host);
+        enum fault fault = open_at(options, &host, pg_r);
+        if (!fault)
+            return FAULT_NONE;
+        bool lacks = lacks_database(*pg_r);
+        pg_close(*pg_r);
+        *pg_r = NULL;
+        if (lacks && is_primary(options, &host))
+            return FAULT_ODATABASE;
+        without += lacks;
     }
-    *pg_r = pg;
-    return FAULT_NONE;
+    return without == count ? FAULT_ODATABASE : FAULT_XAWAY;
+}
+
+enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
+{
+    enum fault fault = open_at(options, NULL, pg_r);
+    if (!fault)
+        return FAULT_NONE;
+    int count = lacks_database(*pg_r) ? pg_hosts_count(options->conninfo) : 1;
+    pg_close(*pg_r);
+    *pg_r = NULL;
+    return count == 1 ? fault : open_one_by_one(options, count, pg_r);
 }

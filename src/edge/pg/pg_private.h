@@ -21,6 +21,8 @@ enum {
 /* `connection` NULL: out of memory. */
 struct pg *pg_create(PGconn *connection, int64_t statement_timeout_ms) __attribute__((returns_nonnull));
 PGconn *pg_connection(const struct pg *pg);
+/* In place of an attempt to connect that has failed; `connection` NULL: out of memory. */
+void pg_replace_connection(struct pg *pg, PGconn *connection);
 bool pg_is_connected(const struct pg *pg);
 int64_t pg_answer_deadline_ms(const struct pg *pg);
 /* A pipeline is open, or rows are being read one by one: nothing else may be sent. */
@@ -60,8 +62,8 @@ MUST_USE enum fault pg_execute_text(struct pg *pg, const char *sql, ExecStatusTy
 void pg_defer_clear(struct arena *arena, PGresult *result);
 
 /* --- connecting (pg_connect.c) --- */
-/* Connects with all our options and waits, or only begins; NULL: out of memory. */
-PGconn *pg_connect_begin(const struct pg_options *options, bool waits);
+/* Begins to connect with all our options, to the host of this number (pg_hosts.h); NULL: out of memory. */
+PGconn *pg_connect_begin(const struct pg_options *options, int number);
 /* Is the finished connection attempt usable?  Logs why not. */
 enum fault pg_connect_judge(struct pg *pg, const struct pg_options *options);
 
