@@ -24,7 +24,7 @@ put()
 make_good_tree()
 {
     mkdir -p "$good/scripts" "$good/src/python/stampd" "$good/test"
-    cp "$root"/scripts/check-* "$root/scripts/c-text.awk" "$root/scripts/list-files" "$root/scripts/source-map" "$good/scripts/"
+    cp "$root"/scripts/check-* "$root/scripts/c-text.awk" "$root/scripts/setting-claims.awk" "$root/scripts/list-files" "$root/scripts/source-map" "$good/scripts/"
     cp "$root/.clang-format" "$good/"
     put src/base/low.h <<'END'
 /* low: the bottom of a tree that only tests see. */
@@ -546,8 +546,39 @@ plant 'long module' check-web '^src/web/client/stamp.js:401: more than 400 lines
     'for i in $(seq 400); do echo; done >>src/web/client/stamp.js'
 
 # --- check-claims ---
-plant 'default that is another' check-claims '^README.md:5: the default of .limit_name_bytes. is 255, not 256' \
+plant 'default that is another' check-claims '^README.md:5: the default of .limit_name_bytes. is 255 bytes, not 256' \
     'printf "\nNames are short (\`limit_name_bytes\`, 256 by\ndefault).\n" >>README.md'
+claim() { plant "claim of a number: $1" check-claims "$2" "$3"; }
+claim 'before the name' '^README.md:5: the default of .limit_name_bytes. is 255 bytes, not 256 bytes' \
+    'printf "\nNames have at most 256 bytes (\`limit_name_bytes\`).\n" >>README.md'
+claim 'of things' '^README.md:5: the default of .limit_name_bytes. is 255 bytes, not twelve' \
+    'printf "\nNames have at most twelve letters (\`limit_name_bytes\`).\n" >>README.md'
+claim 'in parentheses' '^README.md:5: the default of .limit_name_bytes. is 255 bytes, not 256' \
+    'printf "\nNames have at most \`limit_name_bytes\` (256).\n" >>README.md'
+claim 'named as the default' '^README.md:5: the default of .limit_name_bytes. is 255 bytes, not 1 KB' \
+    'printf "\nNames are short (\`limit_name_bytes\` (default: 1 KB) bounds them).\n" >>README.md'
+claim 'of another unit' '^README.md:5: the default of .pause_s. is 60 s, not two minutes' \
+    'insert src/base/settings_table.h 5 "NUMBER(pause_s, 60, 1, 3600, \"s\", \"Pause.\")"
+     printf "\nIt pauses two minutes (\`pause_s\`).\n" >>README.md'
+claim 'beyond the limits' '^README.md:5: .limit_name_bytes. is from 16 to 255, so it cannot be 300' \
+    'printf "\nSet \`limit_name_bytes = 300\`.\n" >>README.md'
+claim 'of the limits' '^README.md:5: .limit_name_bytes. is from 16 to 255$' \
+    'printf "\nSet \`limit_name_bytes\` (from 1 to 255).\n" >>README.md'
+claim 'in an example' '^README.md:6: .limit_name_bytes. is from 16 to 255, so it cannot be 8' \
+    'printf "\n\`\`\`\nlimit_name_bytes = 8\n\`\`\`\n" >>README.md'
+claim 'in a table' '^README.md:7: the default of .limit_name_bytes. is 255 bytes, not 256' \
+    'printf "\n| setting | default |\n| --- | --- |\n| \`limit_name_bytes\` | 256 |\n" >>README.md'
+claim 'in a comment' '^src/base/low.c:2: the default of .limit_name_bytes. is 255 bytes, not 256 bytes' \
+    'insert src/base/low.c 1 "/* A name has 256 bytes (limit_name_bytes). */"'
+claim 'in a manual page' '^doc/stampd.8:[0-9]*: the default of .limit_name_bytes. is 255 bytes, not 256' \
+    'printf ".PP\nA name has at most\n.I limit_name_bytes\n(256) bytes.\n" >>doc/stampd.8'
+cases=$((cases + 1))
+cp -R "$good" "$area/right"
+insert_right() { printf '%s\n' '' "$1" >>"$area/right/README.md"; }
+insert_right 'A fault (`limit_name_bytes`, 404), half of 300 bytes (`limit_name_bytes`), 300 or more names; `limit_name_bytes` of 300 clients.'
+insert_right 'Names have 255 bytes (`limit_name_bytes`), set `limit_name_bytes = 16`; 300 names; `limit_name_bytes` (an hour ago).'
+"$area/right/scripts/check-claims" "$area/right" >"$area/output" 2>&1 || fail "claims that are right are refused: $(cat "$area/output")"
+rm -rf "$area/right"
 plant 'lines of a file' check-claims '^README.md:5: low.c has [0-9]* lines, not 90' \
     'printf "\nAll is in \`src/base/low.c\`, 90 lines.\n" >>README.md'
 plant 'mutations that are fewer' check-claims '^README.md:5: there are 1 mutations in test/mutants, not more than 1,000' \
