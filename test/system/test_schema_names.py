@@ -89,6 +89,9 @@ def searches(name, item):
     yield 'GET', 'op/find?param=' + json.dumps(of), None, {}
     yield 'HEAD', 'op/find?param=' + json.dumps(of), None, {}
     yield op('task', {'op': 'find', 'param': of})
+    for more in ({'delete': True}, {'del': True, 'where': CONDITIONS[0]}, {'merge': {'n': 2}, 'where': [CONDITIONS[0]]}, {'merge': 5}, {'del': True, 'where': 5}):
+        yield op('changemany', {**of, **more})
+        yield op('task', {'op': 'changemany', 'param': {**of, **more}})
 
 
 def collections(name, collection):
@@ -163,7 +166,7 @@ REQUESTS = dict(all_requests())
 def ask(stack, ns, request, caller):
     method, path, body, headers = request
     content = {'data': body} if isinstance(body, bytes) else {'json': body} if body is not None else {}
-    return stack.http.request(method, f'{stack.url}/{ns}/{path}', headers={**headers, **session(caller)}, timeout=10, **content)
+    return stack.http.request(method, f'{stack.url}/{ns}/{path}', headers={**headers, **session(caller)}, timeout=60, **content)
 
 
 def plain(answer, ns):

@@ -203,9 +203,8 @@ int control_change(struct control *control, int argc, char **argv)
         TARGET_CONFIG_LINE(control),
     };
     char **words;
-    int count;
-    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
-    if (result != OPTIONS_READ)
-        return options_status(result);
+    int status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
+        return status;
     return change_is_right(control, &options) ? change(control, &options, words) : CONTROL_WRONG;
 }

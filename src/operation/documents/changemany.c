@@ -484,6 +484,12 @@ static enum fault changemany_work(struct attempt *attempt)
         fault = find_search_read_items(attempt, &reader, PAGE_MOST, &many->search);
     if (fault)
         return classes_confirm(attempt, fault);
+    if (many->search.is_untold) {
+        builder_add_bytes(attempt->reply->body, attempt->call->task
+                                                    ? BYTES("{\"changed\":0,\"refused\":0}")
+                                                    : BYTES("{\"count\":0,\"ids\":[],\"refused\":0}"));
+        return FAULT_NONE;
+    }
     fault = attempt->call->task ? run_task(attempt, many) : show_found(attempt, many);
     if (fault == FAULT_ALIMIT && !attempt->reply->fault)
         fault = find_refuse_looks(&reader);

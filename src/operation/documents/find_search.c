@@ -311,8 +311,9 @@ enum fault find_search_read_items(struct attempt *attempt, const struct reader *
     search->minute = clock_present_minute();
     search->bytes_most = reader->settings->limit_document_bytes;
     enum fault fault = find_search_read_subject(attempt, reader, search);
-    if (!fault)
-        fault = find_where_read(reader, param, search);
+    if (fault || search->is_untold)
+        return fault;
+    fault = find_where_read(reader, param, search);
     if (!fault)
         fault = judge_plan(reader, param, search);
     if (!fault && call_is_judged(attempt->call))
@@ -329,7 +330,7 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         fault = read_wanted(reader, param, search);
     if (!fault)
         fault = find_search_read_subject(attempt, reader, search);
-    if (fault)
+    if (fault || search->is_untold)
         return fault;
     for (size_t i = 0; i < COUNT_OF(of_pages) && (search->wants_count || search->wants_totals); i++)
         if (json_member(param, of_pages[i]))
