@@ -372,6 +372,7 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/confirm.c \
 	src/operation/accounts/login.c \
 	src/operation/accounts/mailing.c \
+	src/operation/accounts/maillogin.c \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \

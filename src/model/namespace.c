@@ -278,6 +278,12 @@ static bool read_confirm(const struct json *value, struct ns_accounts *accounts)
     return is_one;
 }
 
+static bool read_flag(const struct json *value, bool *flag_r)
+{
+    *flag_r = value->kind == JSON_TRUE;
+    return value->kind == JSON_TRUE || value->kind == JSON_FALSE;
+}
+
 static bool read_whois(const struct json *value, struct ns_accounts *accounts)
 {
     static const char *const words[] = {[WHOIS_NOBODY] = "nobody", [WHOIS_ACCOUNT] = "account"};
@@ -312,6 +318,8 @@ static bool read_accounts_member(struct arena *arena, const struct json *member,
         return read_passkeys(arena, member, accounts);
     if (bytes_equal(member->name, BYTES("confirm")))
         return read_confirm(member, accounts);
+    if (bytes_equal(member->name, BYTES("mail_login")))
+        return read_flag(member, &accounts->has_mail_login);
     if (bytes_equal(member->name, BYTES("whois")))
         return read_whois(member, accounts);
     if (bytes_equal(member->name, BYTES("whois_by")))
@@ -328,9 +336,7 @@ static bool read_accounts_member(struct arena *arena, const struct json *member,
         return namespace_read_number(member, 1, NAMESPACE_SESSIONS_MOST, &accounts->sessions_most);
     if (bytes_equal(member->name, BYTES("anonymous_days")))
         return namespace_read_number(member, 0, NAMESPACE_SESSION_DAYS_MOST, &accounts->anonymous_days);
-    accounts->has_anonymous = member->kind == JSON_TRUE;
-    return bytes_equal(member->name, BYTES("anonymous")) &&
-           (member->kind == JSON_TRUE || member->kind == JSON_FALSE);
+    return bytes_equal(member->name, BYTES("anonymous")) && read_flag(member, &accounts->has_anonymous);
 }
 
 static bool read_accounts(struct arena *arena, const struct json *value, struct ns_conf *conf)
@@ -364,7 +370,7 @@ static const struct ns_member {
      "An object is expected: registration (open, invitation, closed), anonymous, anonymous_days, "
      "session_days, "
      "sessions_most, issuers, confirm (optional, required), passkeys (rp, name, origins), "
-     "whois (nobody, account, role:NAME), whois_by (name, address), " LETTER_EXPECTED ".",
+     "mail_login, whois (nobody, account, role:NAME), whois_by (name, address), " LETTER_EXPECTED ".",
      read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},

@@ -68,8 +68,8 @@ struct letter_templates; /* letter.h */
 enum ns_whois { WHOIS_NOBODY, WHOIS_ACCOUNT, WHOIS_ROLE };
 
 /* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32,
- * "confirm":"optional","whois":"nobody","whois_by":"name"}, with these defaults, "anonymous_days", "mail",
- * "issuers" and "passkeys". */
+ * "confirm":"optional","mail_login":false,"whois":"nobody","whois_by":"name"}, with these defaults,
+ * "anonymous_days", "mail", "issuers" and "passkeys". */
 struct ns_accounts {
     bool is_on; /* the namespace has accounts */
     enum ns_registration registration;
@@ -78,6 +78,7 @@ struct ns_accounts {
     int64_t anonymous_days; /* unused after its last session, an anonymous account is deleted; 0: never */
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
+    bool has_mail_login;     /* people sign in by the link of a mail, too */
     enum ns_whois whois;
     struct bytes whois_role;             /* of WHOIS_ROLE */
     bool has_whois_by_address;           /* "whois_by":"address": confirmed addresses are names there */

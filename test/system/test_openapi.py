@@ -43,7 +43,7 @@ def world(stack, tmp_path_factory):
     for ns in ('lab', 'demo', 'shut', 'team'):
         schemas.apply(ns, {**SCHEMA, **(TREE_SCHEMA if ns == 'lab' else {})})
     stack.op('z', 'ns', {'set': {'ns': 'team', 'rules': RULES}}, admin=True)
-    stack.admin('ns', 'accounts', 'team', '{"registration":"open","whois":"account"}')
+    stack.admin('ns', 'accounts', 'team', '{"registration":"open","whois":"account","mail_login":true}')
     wait_until(lambda: stack.request('POST', '/team/op/login', json={'param': {'name': 'x', 'password': 'correct horse battery'}}).json().get('code') == 'SKEY', what='the accounts')
     stack.ann = stack.op('team', 'register', {'name': 'ann', 'password': 'correct horse battery'})['out']['token']
     return stack
@@ -193,6 +193,7 @@ def test_answers_about_accounts_are_what_it_says(world):
                         ('login', {'name': 'bob', 'password': 'wrong horse battery'}), ('account', {}), ('sessions', {}), ('account', {'set': {'name': 'rob'}, 'password': 'correct horse battery'}),
                         ('account', {'set': {'name': 'tom'}, 'password': 'correct horse battery', 'invitation': 'X'}), ('whois', {'name': 'rob'}), ('whois', {'address': 'rob@example.org'}),
                         ('account', {'set': {'hidden': True}, 'password': 'correct horse battery'}), ('whois', {'name': 'rob'}),
+                        ('maillogin', {'ticket': 'X', 'device': 'a phone'}), ('maillogin', {'name': 'rob'}),
                         ('confirm', {'ticket': 'X', 'password': 'correct horse battery', 'invitation': 'X'}), ('logout', {}), ('account', {})):
         described = description['paths'][f'/op/{name}']['post']
         token = {} if name in ('register', 'login') else {'Authorization': f'Bearer {world.bob}'}

@@ -456,7 +456,7 @@ OTHERS = {'pushkey', 'record',  # without documents
           'Look',  # of the module with filters: modules are trusted
           'task', 'subs',  # judged when they run and are sent: test_rules_tasks.py, test_rules_push.py
           # of reserved classes alone: test_accounts.py, test_account_mails.py, test_passkeys.py, test_whois.py
-          'account', 'confirm', 'login', 'logout', 'passkey', 'register', 'reset', 'sessions', 'whois'}
+          'account', 'confirm', 'login', 'logout', 'maillogin', 'passkey', 'register', 'reset', 'sessions', 'whois'}
 # Locations of nginx: what REQUESTS has of them; or why it has none.
 ADDRESSES = {
     r'~ ^/[a-z0-9]+/op/': {'get', 'put', 'list'}, r'~ ^/[a-z0-9]+/doc/': {'GET', 'PUT', 'PATCH', 'DELETE'}, r'~ ^/[a-z0-9]+/res/': {'res'},

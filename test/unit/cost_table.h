@@ -24,6 +24,8 @@ COST(keep, "its task", "short", "nothing more")
 COST(list, "a page: what `limit_answer_bytes` holds", LONG_READ, "nothing")
 COST(login, "a session; the oldest ends beyond `sessions_most` of the namespace", DIGEST, "the session: `session_days` of the namespace")
 COST(logout, "its session", "short", "nothing")
+COST(maillogin, "a ticket, a session, a mail of `limit_client_mails`, `limit_address_mails` and `limit_namespace_mails`", "short",
+     "the ticket, until it is used or expires; the session: `session_days` of the namespace")
 COST(openapi, "none", "short; the text is kept", "nothing")
 COST(owntask, "its task", "short", "nothing")
 COST(passkey, "its account, a session", "`limit_client_attempts`", "the passkey, with its account")

@@ -101,7 +101,7 @@ static void accounts(void **state UNUSED)
     assert_int_equal(conf.accounts.session_days, 30);
     assert_int_equal(conf.accounts.sessions_most, 4);
     assert_int_equal(conf.accounts.whois, WHOIS_NOBODY);
-    assert_false(conf.accounts.has_whois_by_address);
+    assert_false(conf.accounts.has_whois_by_address || conf.accounts.has_mail_login);
     assert_false(namespace_read(arena, BYTES("{\"access\":\"rules\"}")).accounts.is_on);
     assert_false(namespace_read(arena, BYTES("{\"accounts\":{\"registration\":\"all\"}}")).accounts.is_on);
 }
@@ -110,6 +110,15 @@ static struct ns_accounts accounts_of(const char *members)
 {
     const char *text = arena_printf(arena, "{\"access\":\"rules\",\"accounts\":{%s}}", members);
     return namespace_read(arena, bytes_of(text)).accounts;
+}
+
+static void login_by_mail(void **state UNUSED)
+{
+    assert_true(accounts_of("\"mail_login\":true").has_mail_login);
+    assert_false(accounts_of("\"mail_login\":false").has_mail_login);
+    assert_true(accounts_of("\"mail_login\":false").is_on);
+    assert_false(accounts_of("\"mail_login\":1").is_on);
+    assert_false(accounts_of("\"mail_login\":\"on\"").is_on);
 }
 
 /* Who may ask for people by their names. */
@@ -304,6 +313,7 @@ int main(void)
         cmocka_unit_test(accounts),
         cmocka_unit_test(accounts_are_never_public),
         cmocka_unit_test(whois),
+        cmocka_unit_test(login_by_mail),
         cmocka_unit_test(malformed_members),
         cmocka_unit_test(contents_that_are_refused),
         cmocka_unit_test(rates_of_quotas),

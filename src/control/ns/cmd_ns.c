@@ -331,8 +331,9 @@ static int ns_accounts(struct control *control, int argc, char **argv)
         2,
         "Give a namespace accounts, or change how; without JSON, print it.",
         "JSON is an object: \"registration\" (closed, invitation or open), \"anonymous\" (true or false),\n"
-        "\"anonymous_days\" (0), \"session_days\" (30), \"sessions_most\" (32), \"whois\" (nobody, account\n"
-        "or role:NAME), \"whois_by\" (name or address).  The access must be rules or closed.\n"};
+        "\"anonymous_days\" (0), \"session_days\" (30), \"sessions_most\" (32), \"mail_login\" (false),\n"
+        "\"whois\" (nobody, account or role:NAME), \"whois_by\" (name or address).  The access must be rules "
+        "or closed.\n"};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;

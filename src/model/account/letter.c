@@ -5,11 +5,9 @@
 
 /* --- kinds and templates --- */
 
-static const char *const words[] = {[LETTER_CONFIRM] = "confirm",
-                                    [LETTER_RESET] = "reset",
-                                    [LETTER_REGISTER] = "register",
-                                    [LETTER_EXISTS] = "exists",
-                                    [LETTER_CHANGED] = "changed"};
+static const char *const words[] = {
+    [LETTER_CONFIRM] = "confirm", [LETTER_RESET] = "reset",   [LETTER_REGISTER] = "register",
+    [LETTER_LOGIN] = "login",     [LETTER_EXISTS] = "exists", [LETTER_CHANGED] = "changed"};
 
 #define HELLO  "Hello {name},\n\n"
 #define IGNORE "\n\nIf you did not request this, ignore this mail: nothing changes.\n"
@@ -28,6 +26,10 @@ static const struct letter_template standard[] = {
                          .text = BYTES("Hello,\n\nwith this link you finish your registration at {site}. "
                                        "It is valid for 48 hours and works once:\n\n"
                                        "{link}" IGNORE)},
+    [LETTER_LOGIN] = {.subject = BYTES("Sign in to {site}"),
+                      .text = BYTES(HELLO "with this link you sign in to your account at {site}. It is valid "
+                                          "for 15 minutes and works once:\n\n"
+                                          "{link}" IGNORE)},
     [LETTER_EXISTS] = {.subject = BYTES("Your registration at {site}"),
                        .text =
                            BYTES("Hello,\n\nthis mail address was entered for a registration at {site}. It "

@@ -20,6 +20,7 @@ enum letter_kind {
     LETTER_CONFIRM,  /* prove an address */
     LETTER_RESET,    /* set a new password */
     LETTER_REGISTER, /* make an account for the address */
+    LETTER_LOGIN,    /* sign in without a password */
     LETTER_EXISTS,   /* the address that would register has an account */
     LETTER_CHANGED,  /* to the former address of an account */
     LETTER_KINDS
@@ -43,7 +44,7 @@ struct letter_templates {
 MUST_USE bool letter_read_templates(struct arena *arena, struct bytes text,
                                     const struct letter_templates **templates_r);
 #define LETTER_EXPECTED                                                                                      \
-    "mail (from, confirm, reset, register, exists, changed: each with subject, text, link)"
+    "mail (from, confirm, reset, register, login, exists, changed: each with subject, text, link)"
 
 /* The word for a kind in configurations and tasks, and the reverse; false: it is none. */
 const char *letter_word(enum letter_kind kind);

@@ -74,6 +74,25 @@ enum fault account_mail_request(struct attempt *attempt, const struct account_ma
     return fault;
 }
 
+enum fault account_mail_request_by(struct attempt *attempt, enum letter_kind kind)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    const struct json *param = attempt->call->param;
+    struct account_mail_wish wish = {.kind = kind};
+    struct bytes given, address, lower;
+    enum fault fault = reader_members(&reader, param, "name address");
+    if (!fault)
+        fault = account_gate_read_name(&reader, param, &given, &wish.name);
+    if (!fault)
+        fault = account_mail_read_address(&reader, param, &address, &lower);
+    if (!fault && (wish.name.data != NULL) == (lower.data != NULL))
+        fault = reader_wrong(&reader, param, "name", "Either a name or an address is expected.");
+    if (fault)
+        return fault;
+    wish.address = lower;
+    return account_mail_request(attempt, &wish, wish.name.data ? wish.name : lower);
+}
+
 enum fault account_mail_read_address(const struct reader *reader, const struct json *object,
                                      struct bytes *address_r, struct bytes *lower_r)
 {

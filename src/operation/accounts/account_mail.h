@@ -20,6 +20,9 @@ MUST_USE enum fault account_mail_plan(struct attempt *attempt, const struct acco
 /* Checks, counts it for `subject`, plans, and answers {"sent":true}. */
 MUST_USE enum fault account_mail_request(struct attempt *attempt, const struct account_mail_wish *wish,
                                          struct bytes subject);
+/* The same to the account of the member `name` or `address` of the param, which has no other: the answer, and
+ * the work, do not depend on whether there is such an account. */
+MUST_USE enum fault account_mail_request_by(struct attempt *attempt, enum letter_kind kind);
 /* The member `address`, to which mails can be sent; absent: NO_BYTES.  lower_r: in lower case. */
 MUST_USE enum fault account_mail_read_address(const struct reader *reader, const struct json *object,
                                               struct bytes *address_r, struct bytes *lower_r);

@@ -14,14 +14,48 @@ static struct document_name account_ticket_name_of(struct bytes key)
     return (struct document_name){BYTES("Ticket"), key};
 }
 
-struct bytes account_ticket_proof(struct attempt *attempt, const struct draft *account)
+static struct bytes digest_of(struct attempt *attempt, const struct draft *account, struct bytes iclass)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
-    const struct item *item = draft_find_item(account, BYTES("Secret"), BYTES(""));
+    const struct item *item = draft_find_item(account, iclass, BYTES(""));
     if (!item)
         return BYTES("");
     crypto_sha256_hex(item->content, digest);
     return bytes_of(arena_copy(attempt->call->arena, digest, PROOF_CHARACTERS));
+}
+
+struct bytes account_ticket_proof(struct attempt *attempt, enum letter_kind kind, const struct draft *account)
+{
+    struct bytes password = digest_of(attempt, account, BYTES("Secret"));
+    struct bytes used = kind == LETTER_LOGIN ? digest_of(attempt, account, BYTES("Link")) : BYTES("");
+    return bytes_of(arena_printf(attempt->call->arena, "%.*s%.*s", (int)password.size, password.data,
+                                 (int)used.size, used.data));
+}
+
+enum fault account_ticket_fetch_account(struct attempt *attempt, const struct account_ticket *ticket,
+                                        struct draft **draft_r, struct account *account_r)
+{
+    enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(ticket->account), draft_r);
+    if (fault)
+        return fault;
+    if (!draft_exists(*draft_r))
+        return account_ticket_refuse(attempt);
+    fault = account_gate_read(attempt, *draft_r, account_r);
+    if (fault)
+        return fault;
+    bool holds = account_r->is_confirmed && !account_r->is_disabled && account_r->name.size &&
+                 bytes_equal(account_r->address, ticket->address) &&
+                 bytes_equal(account_ticket_proof(attempt, ticket->kind, *draft_r), ticket->proof);
+    return holds ? FAULT_NONE : account_ticket_refuse(attempt);
+}
+
+/* The item Link of the account names the last ticket that was used, and is in the proof of each. */
+void account_ticket_use_login(struct attempt *attempt, struct draft *account, struct account_ticket *ticket)
+{
+    struct bytes key = draft_base(ticket->draft)->header.id;
+    const char *content = arena_printf(attempt->call->arena, "{\"used\":\"%.*s\"}", (int)key.size, key.data);
+    draft_set_item(account, BYTES("Link"), BYTES(""), false, bytes_of(content));
+    draft_delete(ticket->draft);
 }
 
 enum fault account_ticket_refuse(struct attempt *attempt)

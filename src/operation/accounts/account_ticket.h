@@ -26,7 +26,15 @@ MUST_USE enum fault account_ticket_fetch(struct attempt *attempt, struct bytes s
 enum fault account_ticket_refuse(struct attempt *attempt);
 /* Plans the deletion of Ticket/<key> at this stamp. */
 MUST_USE enum fault account_ticket_plan_end(struct attempt *attempt, struct bytes key, int64_t expires);
-/* Changes with the password: a digest of the item Secret, in the arena; empty: there is none. */
-struct bytes account_ticket_proof(struct attempt *attempt, const struct draft *account);
+/* Changes with what ends a ticket of this kind, in the arena: with the password, and of LETTER_LOGIN also
+ * with each use of such a ticket of the account. */
+struct bytes account_ticket_proof(struct attempt *attempt, enum letter_kind kind,
+                                  const struct draft *account);
+/* The account of a ticket to sign in or to set a password: FAULT_SKEY unless it is not disabled, has
+ * confirmed the address of the ticket, and has the proof of then. */
+MUST_USE enum fault account_ticket_fetch_account(struct attempt *attempt, const struct account_ticket *ticket,
+                                                 struct draft **draft_r, struct account *account_r);
+/* From now on every other ticket to sign in to this account is refused; deletes this one. */
+void account_ticket_use_login(struct attempt *attempt, struct draft *account, struct account_ticket *ticket);
 
 #endif

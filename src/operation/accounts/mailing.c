@@ -106,7 +106,7 @@ static void mail_send(const struct settings *settings, struct arena *arena, cons
 
 /* --- mails --- */
 
-enum { MAIL_QUEUE = 4, LIMIT_S = 60, RESET_MINUTES = 60, CONFIRM_MINUTES = 2880 };
+enum { MAIL_QUEUE = 4, LIMIT_S = 60, RESET_MINUTES = 60, LOGIN_MINUTES = 15, CONFIRM_MINUTES = 2880 };
 
 /* A mail of this attempt, kept for further tries. */
 struct mailing {
@@ -127,9 +127,9 @@ static enum fault mailing_fetch_account(struct attempt *attempt, struct bytes id
     return fault || !draft_exists(*draft_r) ? fault : account_gate_read(attempt, *draft_r, account_r);
 }
 
-/* A new password: to a confirmed address alone. */
-static enum fault find_reset(struct attempt *attempt, const struct account_mail_wish *wish,
-                             struct mailing *mailing)
+/* A new password, or a sign-in: to a confirmed address alone. */
+static enum fault find_way_in(struct attempt *attempt, const struct account_mail_wish *wish,
+                              struct mailing *mailing)
 {
     struct draft *login, *draft;
     struct account account;
@@ -145,7 +145,7 @@ static enum fault find_reset(struct attempt *attempt, const struct account_mail_
         return fault;
     mailing->name = account.name;
     mailing->to = account.address;
-    mailing->proof = account_ticket_proof(attempt, draft);
+    mailing->proof = account_ticket_proof(attempt, wish->kind, draft);
     return FAULT_NONE;
 }
 
@@ -201,7 +201,8 @@ static enum fault find_receiver(struct attempt *attempt, const struct account_ma
     case LETTER_CONFIRM:
         return find_confirm(attempt, wish, mailing);
     case LETTER_RESET:
-        return wish->name.data || wish->address.data ? find_reset(attempt, wish, mailing) : FAULT_NONE;
+    case LETTER_LOGIN:
+        return wish->name.data || wish->address.data ? find_way_in(attempt, wish, mailing) : FAULT_NONE;
     case LETTER_REGISTER:
         return find_register(attempt, wish, mailing);
     case LETTER_CHANGED:
@@ -279,8 +280,10 @@ static enum fault write_ticket(struct attempt *attempt, const struct mailing *ma
         return FAULT_NONE;
     const struct account_ticket ticket = {
         .kind = mailing->kind, .account = mailing->account, .address = mailing->to, .proof = mailing->proof};
-    return account_ticket_create(attempt, mailing->key, &ticket,
-                                 mailing->kind == LETTER_RESET ? RESET_MINUTES : CONFIRM_MINUTES);
+    int64_t minutes = mailing->kind == LETTER_RESET   ? RESET_MINUTES
+                      : mailing->kind == LETTER_LOGIN ? LOGIN_MINUTES
+                                                      : CONFIRM_MINUTES;
+    return account_ticket_create(attempt, mailing->key, &ticket, minutes);
 }
 
 /* --- the task --- */
@@ -305,14 +308,16 @@ static enum fault mailing_read_wish(struct attempt *attempt, struct account_mail
 static enum fault accountmail_work(struct attempt *attempt)
 {
     struct account_mail_wish wish = {0};
-    struct mailing mailing;
+    struct mailing mailing = {0};
     struct ns_conf conf;
     enum fault fault = mailing_read_wish(attempt, &wish);
     if (!fault)
         fault = access_configuration(attempt->worker_context, attempt->call, &conf);
-    if (!fault && conf.accounts.is_on)
+    bool is_sent =
+        !fault && conf.accounts.is_on && (wish.kind != LETTER_LOGIN || conf.accounts.has_mail_login);
+    if (is_sent)
         fault = find_receiver(attempt, &wish, &mailing);
-    if (fault || !conf.accounts.is_on || !letter_is_address(mailing.to))
+    if (fault || !is_sent || !letter_is_address(mailing.to))
         return fault;
     fault = send_once(attempt, &conf, &mailing);
     return fault ? fault : write_ticket(attempt, &mailing);

@@ -8,42 +8,6 @@
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
 
-static enum fault request_mail(struct attempt *attempt, const struct reader *reader)
-{
-    const struct json *param = attempt->call->param;
-    struct account_mail_wish wish = {.kind = LETTER_RESET};
-    struct bytes given, address, lower;
-    enum fault fault = reader_members(reader, param, "name address");
-    if (!fault)
-        fault = account_gate_read_name(reader, param, &given, &wish.name);
-    if (!fault)
-        fault = account_mail_read_address(reader, param, &address, &lower);
-    if (!fault && (wish.name.data != NULL) == (lower.data != NULL))
-        fault = reader_wrong(reader, param, "name", "Either a name or an address is expected.");
-    if (fault)
-        return fault;
-    wish.address = lower;
-    return account_mail_request(attempt, &wish, wish.name.data ? wish.name : lower);
-}
-
-/* The ticket holds while the address is the account's, and its password the one of then. */
-static enum fault reset_fetch_account(struct attempt *attempt, const struct account_ticket *ticket,
-                                      struct draft **draft_r, struct account *account_r)
-{
-    enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(ticket->account), draft_r);
-    if (fault)
-        return fault;
-    if (!draft_exists(*draft_r))
-        return account_ticket_refuse(attempt);
-    fault = account_gate_read(attempt, *draft_r, account_r);
-    if (fault)
-        return fault;
-    bool holds = account_r->is_confirmed && !account_r->is_disabled && account_r->name.size &&
-                 bytes_equal(account_r->address, ticket->address) &&
-                 bytes_equal(account_ticket_proof(attempt, *draft_r), ticket->proof);
-    return holds ? FAULT_NONE : account_ticket_refuse(attempt);
-}
-
 static enum fault set_password(struct attempt *attempt, const struct reader *reader, struct bytes secret)
 {
     const struct json *param = attempt->call->param;
@@ -62,7 +26,7 @@ static enum fault set_password(struct attempt *attempt, const struct reader *rea
     if (!fault)
         fault = account_ticket_fetch(attempt, secret, LETTER_RESET, &ticket);
     if (!fault)
-        fault = reset_fetch_account(attempt, &ticket, &draft, &account);
+        fault = account_ticket_fetch_account(attempt, &ticket, &draft, &account);
     if (!fault)
         fault = account_password_set(attempt, draft, password);
     if (fault)
@@ -82,7 +46,8 @@ static enum fault reset_work(struct attempt *attempt)
     enum fault fault = account_ticket_read(attempt, &secret);
     if (fault)
         return fault;
-    return secret.data ? set_password(attempt, &reader, secret) : request_mail(attempt, &reader);
+    return secret.data ? set_password(attempt, &reader, secret)
+                       : account_mail_request_by(attempt, LETTER_RESET);
 }
 
 const struct operation accounts_reset = {

@@ -165,7 +165,8 @@ static bool is_of_accounts(const struct operation *operation)
 {
     return operation == &accounts_accounts || operation == &accounts_confirm ||
            operation == &accounts_issuers || operation == &accounts_login || operation == &accounts_passkey ||
-           operation == &accounts_register || operation == &accounts_reset || operation == &accounts_whois;
+           operation == &accounts_register || operation == &accounts_reset ||
+           operation == &accounts_maillogin || operation == &accounts_whois;
 }
 
 static bool may_call(const struct call *call, const struct operation *operation)
@@ -175,7 +176,8 @@ static bool may_call(const struct call *call, const struct operation *operation)
         return false;
     if (is_of_accounts(operation) && !accounts->is_on)
         return false;
-    if (operation == &accounts_passkey && !accounts->passkeys)
+    if ((operation == &accounts_passkey && !accounts->passkeys) ||
+        (operation == &accounts_maillogin && !accounts->has_mail_login))
         return false;
     if (operation == &accounts_whois && !access_is_administrator(call) &&
         (accounts->whois == WHOIS_NOBODY || !call->caller.account.data))
