@@ -33,20 +33,27 @@ function snapshotsOf({ cache }, c) {
   return [...keys].map(key => cache.snapshot(c, key.slice(c.length + 1))).filter(one => one.exists)
 }
 
-const VALUE_BYTES_MOST = 255
+const VALUE_BYTES_MOST = 255, FOLLOWED_MOST = 32
 
-/** What is to be followed for a search, since it changes whatever the search finds: the collection with the value that it asks for; empty:
- * the class.  @param {Schema} schema @param {string} c @param {string} i @param {Matcher} matcher */
-function followedFor(schema, c, i, { branches }) {
-  const [branch, ...others] = branches
-  for (const { field, test, isNegated, values: [value] } of others.length ? [] : branch) {
-    const isOne = test === 'eq' && !isNegated && field && !field.isList && field.type === 'string'
-    if (!isOne || !value || new TextEncoder().encode(value).length > VALUE_BYTES_MOST) continue
+/** The collections with values, one of which has whatever satisfies these conditions together; undefined: there are none.
+ * @param {Schema} schema @param {string} c @param {string} i @param {import('./match.js').Condition[]} branch */
+function collectionsFor(schema, c, i, branch) {
+  for (const { field, test, isNegated, values } of branch) {
+    const isOf = (test === 'eq' || test === 'in') && !isNegated && field && !field.isList && field.type === 'string'
+    if (!isOf || values.some(one => !one || new TextEncoder().encode(one).length > VALUE_BYTES_MOST)) continue
     for (const [name, { key, list }] of Object.entries(schema.classes[c].collections ?? {})) {
-      if (!list && key.length === 1 && key[0] === `${i}.${field.name}`) return `${c}/${name}@${encodeURIComponent(value)}`
+      if (!list && key.length === 1 && key[0] === `${i}.${field.name}`) return values.map(one => `${c}/${name}@${encodeURIComponent(one)}`)
     }
   }
-  return ''
+}
+
+/** What is to be followed for a search, since it changes whatever the search finds, with blanks between: collections with the values that
+ * it asks for in each of its alternatives; empty: the class.
+ * @param {Schema} schema @param {string} c @param {string} i @param {Matcher} matcher */
+function followedFor(schema, c, i, { branches }) {
+  const found = branches.map(branch => collectionsFor(schema, c, i, branch))
+  const all = new Set(found.flatMap(one => one ?? []))
+  return found.every(one => one) && all.size <= FOLLOWED_MOST ? [...all].join(' ') : ''
 }
 
 /** @param {Found | null} found @returns {[string, unknown][]} */

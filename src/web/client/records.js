@@ -25,20 +25,20 @@ const isOfSearch = key => key.startsWith('find:')
 /** All other keys are of documents and collections.  @param {string} key */
 export const isRead = key => isOfRecords(key) || isOfSearch(key)
 
-/** The key of a search.  `by`: what is followed for it; empty: its class.
+/** The key of a search.  `by`: what is followed for it, with blanks between; empty: its class.
  * @param {string} c @param {string} i @param {import('./types.js').Search} search @param {string} [by] has no brace */
 export const keyOfSearch = (c, i, search, by = '') => `find:${by}${JSON.stringify({ c, i, want: 'items', ...search })}`
 
 /** The search of such a key, as JSON.  @param {string} key */
 export const searchOf = key => key.slice(key.indexOf('{'))
 
-/** As live events name it: a document, a collection, whose key begins with `@`, records, or what is followed for a search. @param {string} key */
-export function definitionOf(key) {
-  if (isOfRecords(key)) return key
-  if (isOfSearch(key)) return key.slice(5, key.indexOf('{')) || JSON.parse(searchOf(key)).c
-  if (key[0] === '@') return key.slice(1)
+/** As live events name it: a document, a collection, whose key begins with `@`, records, or what is followed for a search. @param {string} key @returns {string[]} */
+export function definitionsOf(key) {
+  if (isOfRecords(key)) return [key]
+  if (isOfSearch(key)) return (key.slice(5, key.indexOf('{')) || JSON.parse(searchOf(key)).c).split(' ')
+  if (key[0] === '@') return [key.slice(1)]
   const [c, id] = partsOf(key)
-  return `${c}/${encodeURIComponent(id)}`
+  return [`${c}/${encodeURIComponent(id)}`]
 }
 
 /** As live events name them.  @param {RecordsRange} range */

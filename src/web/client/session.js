@@ -10,7 +10,7 @@ import { Live } from './live.js'
 import { delayOf, Loop } from './loop.js'
 import { Outbox } from './outbox.js'
 import { Owners } from './owners.js'
-import { definitionOf, definitionOfRecords, isRead, keyOfSearch, Recorder } from './records.js'
+import { definitionOfRecords, definitionsOf, isRead, keyOfSearch, Recorder } from './records.js'
 import { keyOfTime } from './stamp.js'
 import { Syncer } from './sync.js'
 import { Tabs } from './tabs.js'
@@ -38,7 +38,7 @@ export class Session {
     this.outbox.isOfThisVisit = id => this.promises.has(id)
     this.loop = new Loop(() => this.work(), error => this.failed(error))
     this.live = new Live(this.transport, this.backoff, {
-      definitions: () => [...this.followed()].filter(key => !this.recorder.dropped.has(key)).map(definitionOf),
+      definitions: () => [...this.followed()].filter(key => !this.recorder.dropped.has(key)).flatMap(definitionsOf),
       changed: (definition, version) => this.changed(definition, version),
       lost: () => { this.markAll(); this.loop.wake() },
       heard: fault => this.hear(fault),
@@ -376,8 +376,8 @@ export class Session {
   /** By a live event. @param {string} definition @param {number} version */
   changed(definition, version) {
     for (const key of this.followed()) {
-      const own = definitionOf(key)
-      if (own !== definition && (own.split('/')[0] !== definition || this.live.defs.includes(own))) continue // it has an event of its own
+      const isOf = definitionsOf(key).some(own => own === definition || (own.split('/')[0] === definition && !this.live.defs.includes(own)))
+      if (!isOf) continue
       const isKnown = key[0] !== '@' && version > 0 && (this.cache.copies.get(key)?.v ?? 0) >= version
       if (!isKnown) this.mark(key)
     }

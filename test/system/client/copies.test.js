@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { changesBetween, compareTexts, finder, fold, Matcher } from '../../../src/web/client/find.js'
-import { definitionOf } from '../../../src/web/client/records.js'
+import { definitionsOf } from '../../../src/web/client/records.js'
 import { drawing } from './drawing.js'
 import { fresh, network, op, opened, put, skip, until } from './server.js'
 
@@ -218,7 +218,7 @@ test('an event of the class is none of a search that has its own', { skip }, asy
   const own = finder(session, schema)('Post', 'Main', { where: inRoom(fresh('room')) }), others = session.find('Post', 'Main', { limit: 1 })
   for (const store of [own, others]) test.after(store.subscribe(() => {}))
   for (const store of [own.answered, others]) await until(store, value => value.known)
-  const definition = definitionOf(own.answered.key), marked = () => [own.answered, others].map(({ key }) => recorder.later.has(key))
+  const [definition] = definitionsOf(own.answered.key), marked = () => [own.answered, others].map(({ key }) => recorder.later.has(key))
   recorder.later.clear() // by the beginning
   session.live.defs = ['Post', definition]
   session.changed('Post', 1)
@@ -231,13 +231,15 @@ test('an event of the class is none of a search that has its own', { skip }, asy
   assert.deepEqual(marked(), [true, true])
 })
 
-test('other searches follow the class', { skip }, async test => {
+test('a search follows the collections of all its alternatives, or the class', { skip }, async test => {
   const session = await opened(test, { live: false }), find = finder(session, schema)
-  const followed = search => definitionOf(find('Post', 'Main', search).answered.key)
-  const [one] = inRoom('hall')
-  assert.equal(followed({ where: [one, { f: 'at', t: 'ge', v1: 1 }] }), 'Post/byRoom@hall')
-  for (const where of [[], [{ not: one }], [{ or: [one, { f: 'at', t: 'eq', v1: 1 }] }], [{ f: 'room', t: 'sw', v1: 'h' }], inRoom(''), inRoom('x'.repeat(256)), [{ f: 'none', t: 'eq', v1: 1 }]]) {
-    assert.equal(followed({ where }), 'Post')
+  const followed = where => definitionsOf(find('Post', 'Main', { where }).answered.key)
+  const [one] = inRoom('hall'), at = { f: 'at', t: 'ge', v1: 1 }, many = count => [{ f: 'room', t: 'in', v1: Array.from({ length: count }, (_, n) => `r${n}`) }]
+  assert.deepEqual(followed([one, at]), ['Post/byRoom@hall'])
+  assert.deepEqual(followed([{ or: [{ and: [at, one] }, { f: 'room', t: 'in', v1: ['a b', 'hall'] }] }]), ['Post/byRoom@hall', 'Post/byRoom@a%20b'])
+  assert.equal(followed(many(32)).length, 32)
+  for (const where of [[], [at], [{ not: one }], [{ or: [one, at] }], [{ f: 'room', t: 'sw', v1: 'h' }], inRoom(''), inRoom('x'.repeat(256)), many(33), [{ f: 'none', t: 'eq', v1: 1 }]]) {
+    assert.deepEqual(followed(where), ['Post'], JSON.stringify(where))
   }
 })
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { finder } from '../../../src/web/client/find.js'
-import { definitionOf } from '../../../src/web/client/records.js'
+import { definitionsOf } from '../../../src/web/client/records.js'
 import { drawing } from './drawing.js'
 import { fresh, op, opened, skip, until, url } from './server.js'
 
@@ -46,34 +46,37 @@ class World {
     if (!this.mayList(before) && !this.mayList(after)) this.hidden.add(v)
   }
 
-  /** The ids that are found in the room, the newest first. */
-  found(room) {
-    const found = [...this.talks].filter(([, talk]) => talk.room === room && this.mayList(talk))
+  /** The ids that are found in these rooms, the newest first. */
+  found(...rooms) {
+    const found = [...this.talks].filter(([, talk]) => rooms.includes(talk.room) && this.mayList(talk))
     return found.sort(([a, { at: one }], [b, { at: other }]) => other - one || (a < b ? 1 : -1)).map(([id]) => id)
   }
 }
 
 for (const seed of SEEDS) {
   test(`what is followed comes to what may be listed, seed ${seed}`, { skip }, async test => {
-    const people = [await person(), await person()], rooms = [fresh('room'), fresh('room')], draw = drawing(seed)
+    const people = [await person(), await person()], rooms = [fresh('room'), fresh('room'), fresh('room')], draw = drawing(seed)
     const world = new World(draw, rooms, people), session = await opened(test, { ns, token: people[0].token }), heard = []
     const { changed } = session
     session.changed = (definition, version) => { heard.push(version); changed.call(session, definition, version) }
-    const search = { where: [{ f: 'room', t: 'eq', v1: rooms[0] }], order: '-at', want: 'ids' }
-    const byRoom = finder(session, schema)('Talk', 'Main', search), byClass = session.find('Talk', 'Main', search)
-    assert.deepEqual([byRoom.answered, byClass].map(store => definitionOf(store.key)), [`Talk/byRoom@${rooms[0]}`, 'Talk'])
+    const [room, other] = rooms, find = finder(session, schema), search = where => ({ where: [where], order: '-at', want: 'ids' })
+    const byRoom = find('Talk', 'Main', search({ f: 'room', t: 'eq', v1: room })), byClass = session.find('Talk', 'Main', search({ f: 'room', t: 'eq', v1: room }))
+    const byTwo = find('Talk', 'Main', { where: [{ f: 'room', t: 'in', v1: [room, other] }], want: 'ids' })
+    assert.deepEqual([byRoom.answered, byClass, byTwo.answered].map(store => definitionsOf(store.key)), [[`Talk/byRoom@${room}`], ['Talk'], [`Talk/byRoom@${room}`, `Talk/byRoom@${other}`]])
     const shown = new Set()
     test.after(byRoom.subscribe((value, { entered, left }) => {
       for (const [id] of left) assert.ok(shown.delete(id))
       for (const [id] of entered) assert.ok(!shown.has(id) && shown.add(id))
     }))
-    test.after(byClass.subscribe(() => {}))
+    for (const store of [byClass, byTwo]) test.after(store.subscribe(() => {}))
     for (let round = 0; round < ROUNDS; round++) {
       if (draw.is(0.2)) session.live.renew() // the connection has broken
       for (let n = draw.below(3); n >= 0; n--) await world.change()
-      const ids = JSON.stringify(world.found(rooms[0]))
-      for (const store of [byRoom, byClass]) await until(store, value => value.known && !value.here && JSON.stringify(value.ids) === ids)
-      assert.deepEqual([...shown].sort(), JSON.parse(ids).sort(), JSON.stringify({ seed, round }))
+      const ids = world.found(room), both = world.found(room, other).sort()
+      for (const [store, found] of [[byRoom, ids], [byClass, ids], [byTwo, both]]) {
+        await until(store, value => value.known && !value.here && JSON.stringify(value.ids) === JSON.stringify(found))
+      }
+      assert.deepEqual([...shown].sort(), [...ids].sort(), JSON.stringify({ seed, round }))
     }
     assert.ok(heard.length && world.hidden.size)
     assert.deepEqual(heard.filter(version => world.hidden.has(version)), [], JSON.stringify({ seed }))
