@@ -11,7 +11,7 @@ from browser import Browser, Pages
 from dumps import back_up, restore
 from stack import SOURCE, wait_until
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium-headless-shell)')]
 
 STACK = {'workers': 3}
 EMPTY = '<!doctype html><title>no session</title><script>window.isReady = true</script>'

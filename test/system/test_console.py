@@ -19,7 +19,7 @@ from manager import Manager
 from stack import PATIENCE_S, SOURCE, wait_until
 from web import FETCHES, built_page, install_packages, serve_page
 
-pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium-headless-shell)')]
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}}
 PAGE_MOST = 100 * 1024  # bytes of all files of the page, compressed

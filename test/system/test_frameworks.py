@@ -10,7 +10,7 @@ from hands import Hands
 from stack import SOURCE
 from web import FETCHES, install_packages, run, serve_page
 
-pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium-headless-shell)')]
 
 STACK = {'workers': 3}
 PAGES = ('react', 'svelte')

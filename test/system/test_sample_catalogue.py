@@ -10,7 +10,7 @@ from hands import Hands
 from stack import SOURCE, run_program, wait_until
 from web import FETCHES, built_page, serve_page
 
-pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium-headless-shell)')]
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'demo': 'read', 'team': 'rules'}}
 LIBRARY = SOURCE / 'scripts/lib'

@@ -112,7 +112,7 @@ def test_no_namespace_has_the_address_of_the_site(stack):
 @pytest.fixture(scope='module')
 def browser():
     if not browsers.PROGRAM:
-        pytest.skip('there is no Chromium (Debian: chromium)')
+        pytest.skip('there is no Chromium (Debian: chromium-headless-shell)')
     with contextlib.closing(Browser()) as browser:
         yield browser
 

@@ -96,7 +96,7 @@ def test_a_tutorial_can_be_typed(page, place, start_browser):
     text = (SOURCE / 'doc/tutorial' / page).read_text().replace(DEMONSTRATION, stack.url)
     if '```browser' in text:
         if not browsers.PROGRAM:
-            pytest.skip('there is no Chromium (Debian: chromium)')
+            pytest.skip('there is no Chromium (Debian: chromium-headless-shell)')
         build_web('client', folder / 'var/web/client')  # skips where that cannot be built
     people = People(start_browser)
     shell, beside, printed, stamps, ran = Shell(folder, environment), [], '', {}, 0
