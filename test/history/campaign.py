@@ -162,6 +162,7 @@ class Campaign:
             if self.has_teams:
                 self.leader.teams.synchronise_all()
             self.initial = self.leader.read_all() or self.initial
+            self.look_behind()
             if self.listeners:
                 self.await_listeners()
         self.carry(unknown)
@@ -173,6 +174,9 @@ class Campaign:
             except queue.Empty:
                 break
         return path, troubles
+
+    def look_behind(self):
+        """At the end of a round, when all is at rest: who does more has more to note."""
 
     def follow_up(self):
         """What became of copies, sleepers and unique values."""

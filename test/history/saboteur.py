@@ -92,6 +92,10 @@ class Saboteur:
                 next_harm = time.monotonic() + self.pause()
             time.sleep(0.02)
 
+    def is_done(self):
+        """Nothing is left of what was to be done."""
+        return False
+
     def pause(self):
         return self.dice.choice(self.pauses)
 
