@@ -334,6 +334,7 @@ libstampd_a_SOURCES = \
 	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
 	src/model/schema/schema_texts.c src/model/schema/schema_texts.h \
 	src/model/schema/search.c src/model/schema/search.h \
+	src/model/schema/search_marks.c src/model/schema/search_marks.h \
 	src/model/schema/search_plan.c src/model/schema/search_plan.h \
 	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \
 	src/model/schema/search_rows.c src/model/schema/search_rows.h \
@@ -412,6 +413,7 @@ libstampd_a_SOURCES = \
 	src/operation/documents/changemany.c \
 	src/operation/documents/copy.c \
 	src/operation/documents/find.c src/operation/documents/find.h \
+	src/operation/documents/find_marks.c src/operation/documents/find_marks.h \
 	src/operation/documents/find_search.c src/operation/documents/find_search.h \
 	src/operation/documents/find_totals.c src/operation/documents/find_totals.h \
 	src/operation/documents/find_where.c src/operation/documents/find_where.h \

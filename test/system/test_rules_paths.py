@@ -220,6 +220,7 @@ def gathering(name):
             yield f'find in order {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'order': '-team', 'want': want, **limit}}, {})
             words = {'c': name, 'i': item, 'where': [{'f': 'words', 't': 'match', 'v1': 'red or green'}], 'want': want, **limit}
             yield f'find words {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': words}, {})
+            yield f'find words with excerpts {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'marks': 'words'}}, {})
             yield f'find by rank {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'order': '-words'}}, {})
         for item, (words, where) in itertools.product(('Main', 'Secret'), groups(by_team)):
             yield f'find {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'docs', **limit}}, {})

@@ -455,6 +455,13 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
     return FAULT_NONE;
 }
 
+enum fault store_search_marks(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                              const struct search_condition *match UNUSED, struct bytes texts UNUSED,
+                              struct bytes secret UNUSED, size_t count UNUSED, struct bytes *rows_r UNUSED)
+{
+    return FAULT_XDATABASE;
+}
+
 enum fault store_search_totals(struct store *store, int ns, struct arena *arena, const struct search *search,
                                const struct search_totals *totals, const struct search_approved *approved,
                                struct search_sums *sums_r)

@@ -116,11 +116,13 @@ struct search {
                            field where all fields are equal */
     bool is_untold; /* whatever the schema declares, the caller is told of nothing: only what it wants is read
                      */
-    bool wants_count;                     /* of the documents, at most `limit` */
-    bool wants_totals;                    /* of the items, at most `limit` (search_totals.h) */
-    bool wants_items;                     /* else ids of documents; in an order these are of a singleton */
-    bool wants_docs;                      /* whole documents; they are found by their ids */
-    const struct json *members;           /* of the contents that are wanted, a list of names; NULL: all */
+    bool wants_count;  /* of the documents, at most `limit` */
+    bool wants_totals; /* of the items, at most `limit` (search_totals.h) */
+    bool wants_items;  /* else ids of documents; in an order these are of a singleton */
+    bool wants_docs;   /* whole documents; they are found by their ids */
+    const struct search_condition
+        *marks;                 /* of the only branch: excerpts of its words are wanted; NULL: none */
+    const struct json *members; /* of the contents that are wanted, a list of names; NULL: all */
     struct search_condition seen_version; /* where rules decide: of the version that the caller sees; `header`
                                              NULL: none */
     struct bytes after_id, after_key;     /* the page begins after this; data NULL: at the start */

@@ -1,7 +1,8 @@
 /* find: documents by what their items contain (schema.md).
  * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"v","ct","order":[field…],
- * "want":"ids"|"items"|"docs"|"count"|[member…]|{"sum","min","max","avg","by"},"limit","cursor"} → out
- * {"ids":[id…],"cursor"}, {"items":[{"id","k","v","j"}…],"cursor"}, {"docs":[document…],"cursor"},
+ * "want":"ids"|"items"|"docs"|"count"|[member…]|{"sum","min","max","avg","by"},"marks":field,"limit","cursor"}
+ * → out
+ * {"ids":[id…],"cursor"}, {"items":[{"id","k","v","j","marks"}…],"cursor"}, {"docs":[document…],"cursor"},
  * {"count","more"}, {"count","sum":{field}…,"more"} or {"groups":[{"by","count","sum"…}…],"more"}.  One item
  * satisfies all conditions.  In the order of the fields, then of ids, then keys; each page is consistent at
  * its own instant.  A cursor is valid only for the search that returned it. */
@@ -9,6 +10,7 @@
 
 #include "operation/builtin.h"
 #include "model/schema/search_test.h"
+#include "operation/documents/find_marks.h"
 #include "operation/documents/find_search.h"
 #include "operation/documents/find_totals.h"
 #include "operation/classes.h"
@@ -42,7 +44,7 @@ static void write_members(struct arena *arena, struct builder *body, const struc
 }
 
 static void write_item(struct arena *arena, struct builder *body, const struct search *search,
-                       const struct search_found *found)
+                       const struct search_found *found, struct bytes marks)
 {
     builder_add_text(body, "{\"id\":");
     json_add_string(body, found->id);
@@ -55,6 +57,10 @@ static void write_item(struct arena *arena, struct builder *body, const struct s
         write_members(arena, body, search->members, found->item.content);
     else
         builder_add_bytes(body, found->item.content);
+    if (marks.data) {
+        builder_add_text(body, ",\"marks\":");
+        builder_add_bytes(body, marks);
+    }
     builder_add_text(body, "}");
 }
 
@@ -64,9 +70,23 @@ static void write_found(struct arena *arena, const struct search *search, const 
     if (!is_first)
         builder_add_text(body, ",");
     if (search->wants_items)
-        write_item(arena, body, search, found);
+        write_item(arena, body, search, found, NO_BYTES);
     else
         json_add_string(body, found->id);
+}
+
+/* Items that the caller may read, with excerpts. */
+static enum fault write_marked(struct attempt *attempt, const struct search *search,
+                               const struct search_found *const *found, size_t count)
+{
+    struct builder *body = attempt->reply->body;
+    struct bytes *marks = ARENA_ARRAY(attempt->call->arena, struct bytes, count);
+    enum fault fault = find_marks_make(attempt, search, found, count, marks);
+    for (size_t i = 0; i < count && !fault; i++) {
+        builder_add_bytes(body, bytes_of(i ? "," : ""));
+        write_item(attempt->call->arena, body, search, found[i], marks[i]);
+    }
+    return fault;
 }
 
 /* The search goes on after what was found. */
@@ -109,10 +129,11 @@ struct approved {
 struct judged_search {
     struct search search;
     struct judged_page page;
-    size_t limit, count;       /* wanted, and written */
-    size_t bytes_most;         /* of the body */
-    bool is_full;              /* there is another one */
-    struct approved *approved; /* of totals; NULL: what is found is written, or counted */
+    size_t limit, count;                /* wanted, and written */
+    size_t bytes_most;                  /* of the body */
+    bool is_full;                       /* there is another one */
+    const struct search_found **marked; /* room for `limit`: they are written at the end; NULL: at once */
+    struct approved *approved;          /* of totals; NULL: what is found is written, or counted */
     bool is_outdated; /* an item has changed since it was found: the search is to be made again from there */
 };
 
@@ -184,6 +205,8 @@ static enum fault write_judged(struct attempt *attempt, struct judged_search *ju
             approve(judged->approved, found);
         else if (is_wanted && search->wants_docs)
             write_document(&views[i], documents[i], !judged->count, body);
+        else if (is_wanted && judged->marked)
+            judged->marked[judged->count] = found;
         else if (is_wanted && !search->wants_count)
             write_found(arena, search, found, !judged->count, body);
         judged->count += is_wanted;
@@ -217,8 +240,12 @@ static enum fault find_judged(struct attempt *attempt, const struct search *sear
     judged.bytes_most = body->size + (size_t)search->bytes_most;
     if (judged.search.limit < JUDGED_PAGE_LEAST)
         judged.search.limit = JUDGED_PAGE_LEAST;
+    if (search->marks)
+        judged.marked = ARENA_ARRAY(attempt->call->arena, const struct search_found *, judged.limit);
     builder_printf(body, "{\"%s\":[", name_list(search));
     enum fault fault = read_judged(attempt, &judged, &has_more);
+    if (!fault && judged.marked)
+        fault = write_marked(attempt, search, judged.marked, judged.count);
     if (fault)
         return fault;
     builder_add_text(body, "]");
@@ -323,8 +350,15 @@ static enum fault write_page(struct attempt *attempt, struct search *search)
     if (fault)
         return fault;
     builder_printf(body, "{\"%s\":[", name_list(search));
-    for (size_t i = 0; i < page.count; i++)
-        write_found(attempt->call->arena, search, &page.found[i], !i, body);
+    const struct search_found **marked =
+        ARENA_ARRAY(attempt->call->arena, const struct search_found *, page.count);
+    for (size_t i = 0; i < page.count; i++) {
+        marked[i] = &page.found[i];
+        if (!search->marks)
+            write_found(attempt->call->arena, search, &page.found[i], !i, body);
+    }
+    if (search->marks && (fault = write_marked(attempt, search, marked, page.count)))
+        return fault;
     builder_add_text(body, "]");
     if (page.has_more) {
         move_behind(search, &page.found[page.count - 1]);

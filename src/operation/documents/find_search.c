@@ -10,6 +10,7 @@
 #include "model/document/value.h"
 #include "operation/access/access.h"
 #include "operation/classes.h"
+#include "operation/documents/find_marks.h"
 #include "operation/documents/find_where.h"
 #include "operation/judge/sight.h"
 #include "operation/signed_text.h"
@@ -247,6 +248,9 @@ static enum fault read_wanted(const struct reader *reader, const struct json *pa
             "expected.");
     fault = search->wants_count || search->wants_totals
                 ? reader_integer(reader, param, "limit", 1, COUNT_MOST, COUNT_MOST, &limit)
+            : json_member(param, "marks")
+                ? reader_integer(reader, param, "limit", 1, FIND_MARKS_LIMIT_MOST, FIND_MARKS_LIMIT_STANDARD,
+                                 &limit)
                 : reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     search->limit = (int32_t)limit;
     search->minute = clock_present_minute();
@@ -325,7 +329,7 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
 {
     const struct json *param = attempt->call->param;
     static const char *const of_pages[] = {"order", "cursor"};
-    enum fault fault = reader_members(reader, param, "c i where id v ct order want limit cursor");
+    enum fault fault = reader_members(reader, param, "c i where id v ct order want marks limit cursor");
     if (!fault)
         fault = read_wanted(reader, param, search);
     if (!fault)
@@ -336,6 +340,8 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         if (json_member(param, of_pages[i]))
             return reader_wrong(reader, param, of_pages[i], "A count and totals have no pages and no order.");
     fault = find_where_read(reader, param, search);
+    if (!fault)
+        fault = find_marks_read(reader, search);
     if (!fault)
         fault = read_order(reader, param, search);
     if (!fault)

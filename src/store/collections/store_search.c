@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "model/document/mutation.h"
+#include "model/schema/search_marks.h"
 #include "store/documents/schema_cache.h"
 #include "store/refusal.h"
 #include "store/store_cache.h"
@@ -313,6 +314,25 @@ enum fault store_search_totals(struct store *store, int ns, struct arena *arena,
         list[i] = (struct search_total){pg_get_i64(result, (int)i, TOTALS_COUNT), texts};
     }
     return FAULT_NONE;
+}
+
+enum fault store_search_marks(struct store *store, int ns, struct arena *arena,
+                              const struct search_condition *match, struct bytes texts, struct bytes secret,
+                              size_t count, struct bytes *rows_r)
+{
+    struct builder sql = {0};
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, arena);
+    search_marks_compose(match, texts, secret, &sql, &params);
+    const char *text = arena_copy(arena, sql.data, sql.size);
+    builder_free(&sql);
+    enum fault fault = store_long_run(store, ns, 0, store_search_run,
+                                      &(struct text_run){.sql = text, .params = &params, .result = &result});
+    assert(fault || (size_t)pg_rows(result) == count);
+    for (size_t i = 0; i < count && !fault; i++)
+        rows_r[i] = pg_get_text(result, (int)i, 0);
+    return fault;
 }
 
 /* --- selects of applications --------------------------------------------------------------------- */

@@ -93,6 +93,8 @@ export type Where = { f: string, t: string, v1: unknown, v2?: unknown } | { or: 
 /** A search, as the operation `find` takes it; `want`, if absent: items. */
 export interface Search {
   where?: Where[], order?: string | string[], limit?: number
+  /** A field with words: items have excerpts. */
+  marks?: string
   id?: { t: string, v1: unknown, v2?: unknown }, v?: { t: string, v1: unknown, v2?: unknown }, ct?: { t: string, v1: unknown, v2?: unknown }
   want?: 'ids' | 'items' | 'docs' | 'count' | string[] | { sum?: string | string[], min?: string | string[], max?: string | string[], avg?: string | string[], by?: string | string[] }
 }
@@ -114,7 +116,7 @@ export interface Found {
   here?: true
   /** Why it cannot be read, or is not followed. */
   fault: import('./fault.js').Fault | null
-  ids?: string[], items?: { id: string, k?: string, v: number, j: any }[], docs?: any[], cursor?: string
+  ids?: string[], items?: { id: string, k?: string, v: number, j: any, marks?: Record<string, string[][]> }[], docs?: any[], cursor?: string
   count?: number, more?: boolean, groups?: any[], sum?: any, min?: any, max?: any, avg?: any
 }
 

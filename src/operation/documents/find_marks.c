@@ -1,0 +1,161 @@
+/* find_marks: the texts of a page are sent to the database in one statement, as far as they are not too many:
+ * what it costs depends on the texts of the items that the answer has, and on nothing that is hidden. */
+#include "operation/documents/find_marks.h"
+
+#include "edge/crypto/crypto.h"
+#include "model/schema/search_marks.h"
+#include "operation/documents/find_where.h"
+
+enum {
+    TEXT_MOST = 16384,  /* bytes of a member */
+    PAGE_MOST = 262144, /* bytes of all of them */
+    MEMBERS_MOST = 4,   /* of a field with words */
+    DEPTH_MOST = 128
+};
+
+enum fault find_marks_read(const struct reader *reader, struct search *search)
+{
+    const struct json *param = reader->call->param;
+    const struct search_branch *branch = &search->branches[0];
+    const struct schema_field *field;
+    struct bytes name;
+    enum fault fault = reader_text(reader, param, "marks", &name);
+    if (fault || !name.data)
+        return fault;
+    fault = find_where_field(reader, search, name, &field);
+    for (size_t i = 0; i < branch->count && search->branch_count == 1 && !fault; i++)
+        if (branch->conditions[i].field == field && search_is_match(&branch->conditions[i]))
+            search->marks = &branch->conditions[i];
+    if (!fault && !search->marks)
+        fault = reader_wrong(reader, param, "marks",
+                             "A field is expected with one match on it that is in no alternative.");
+    if (!fault && (!search->wants_items || search->wants_totals))
+        fault = reader_wrong(reader, param, "marks", "Items, or members of them, have excerpts.");
+    return fault;
+}
+
+/* --- texts --------------------------------------------------------------------------------------- */
+
+/* A member of an item, and where its excerpts are. */
+struct marked_text {
+    size_t item;
+    struct bytes member;
+};
+
+struct marked_texts {
+    struct marked_text *list;
+    size_t count;
+    size_t room;          /* bytes that are left */
+    struct builder array; /* of JSON */
+};
+
+static struct bytes cut(struct bytes text, size_t most)
+{
+    size_t size = text.size < most ? text.size : most;
+    while (size < text.size && size && ((unsigned char)text.data[size] & 0xC0) == 0x80)
+        size--;
+    return (struct bytes){text.data, size};
+}
+
+/* A string, or the strings of a list, as their words were found. */
+static struct bytes text_of(struct arena *arena, const struct json *value)
+{
+    struct builder text = {0};
+    if (value->kind == JSON_STRING)
+        return value->value;
+    for (const struct json *one = value->first; one && text.size < TEXT_MOST; one = one->next) {
+        if (one->kind != JSON_STRING)
+            continue;
+        builder_add_bytes(&text, bytes_of(text.size ? "\n" : ""));
+        builder_add_bytes(&text, cut(one->value, TEXT_MOST));
+    }
+    struct bytes joined = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return joined;
+}
+
+static void add_member(struct arena *arena, struct marked_texts *texts, size_t item, struct bytes name,
+                       const struct json *value)
+{
+    struct bytes text = cut(text_of(arena, value), TEXT_MOST);
+    if (!text.size || text.size > texts->room)
+        return;
+    texts->room -= text.size;
+    builder_add_bytes(&texts->array, bytes_of(texts->count ? "," : "["));
+    json_add_string(&texts->array, text);
+    texts->list[texts->count++] = (struct marked_text){item, name};
+}
+
+static void add_item(struct arena *arena, struct marked_texts *texts, const struct search_condition *match,
+                     size_t item, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 2};
+    const struct schema_text *words = match->field->text;
+    struct json_problem problem;
+    struct json *root;
+    if (json_read(arena, content, &limits, &root, &problem) || root->kind != JSON_OBJECT)
+        return;
+    for (size_t m = 0; m < words->count && m < MEMBERS_MOST; m++)
+        for (const struct json *one = root->first; one; one = one->next)
+            if (bytes_equal(one->name, words->members[m]))
+                add_member(arena, texts, item, one->name, one);
+}
+
+/* --- excerpts ------------------------------------------------------------------------------------ */
+
+static struct bytes make_secret(struct arena *arena)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char random[SEARCH_MARKS_SECRET];
+    char *secret = arena_alloc(arena, SEARCH_MARKS_SECRET);
+    crypto_random(random, sizeof random);
+    for (size_t i = 0; i < SEARCH_MARKS_SECRET; i++)
+        secret[i] = digits[random[i] & 15];
+    return (struct bytes){secret, SEARCH_MARKS_SECRET};
+}
+
+/* Texts of one item are beside each other. */
+static void write_objects(struct arena *arena, const struct marked_texts *texts, const struct bytes *rows,
+                          struct bytes secret, struct bytes *marks_r)
+{
+    for (size_t i = 0; i < texts->count;) {
+        size_t item = texts->list[i].item;
+        struct builder object = {0};
+        builder_add_text(&object, "{");
+        for (; i < texts->count && texts->list[i].item == item; i++) {
+            size_t before = object.size;
+            builder_add_bytes(&object, bytes_of(before > 1 ? "," : ""));
+            json_add_string(&object, texts->list[i].member);
+            builder_add_text(&object, ":");
+            if (!search_marks_write(rows[i], secret, &object))
+                object.size = before;
+        }
+        builder_add_text(&object, "}");
+        marks_r[item] = (struct bytes){arena_copy(arena, object.data, object.size), object.size};
+        builder_free(&object);
+    }
+}
+
+enum fault find_marks_make(struct attempt *attempt, const struct search *search,
+                           const struct search_found *const *found, size_t count, struct bytes *marks_r)
+{
+    struct arena *arena = attempt->call->arena;
+    struct marked_texts texts = {.list = ARENA_ARRAY(arena, struct marked_text, count * MEMBERS_MOST),
+                                 .room = PAGE_MOST};
+    struct bytes secret = make_secret(arena);
+    for (size_t i = 0; i < count; i++) {
+        marks_r[i] = BYTES("{}");
+        if (!found[i]->item.raw)
+            add_item(arena, &texts, search->marks, i, found[i]->item.content);
+    }
+    builder_add_text(&texts.array, "]");
+    struct bytes *rows = ARENA_ARRAY(arena, struct bytes, texts.count);
+    enum fault fault = FAULT_NONE;
+    if (texts.count)
+        fault = store_search_marks(documents_store(attempt->worker_context->documents), attempt->ns, arena,
+                                   search->marks, builder_bytes(&texts.array), secret, texts.count, rows);
+    builder_free(&texts.array);
+    if (!fault)
+        write_objects(arena, &texts, rows, secret, marks_r);
+    return fault;
+}
