@@ -42,6 +42,7 @@ enum records_deed {
     RECORDS_RENAME,
     RECORDS_LINK,   /* gives the record another key, `to` */
     RECORDS_UNLINK, /* takes this key from the record; with its last key it is gone */
+    RECORDS_EXPIRE, /* the end is `expires_ms`, earlier or later; one that has passed deletes the record */
     RECORDS_DEEDS
 };
 
@@ -87,6 +88,15 @@ enum records_patience {
     RECORDS_REFUSES  /* ends with OUT_OF_MEMORY */
 };
 
+/* Of EXPIRE: what the end that the record has must be, or else the outcome is NOT_FOUND.  No end is the
+ * latest one. */
+enum records_end_if {
+    RECORDS_END_ABSENT = 1 << 0,
+    RECORDS_END_PRESENT = 1 << 1,
+    RECORDS_END_EARLIER = 1 << 2, /* than the new one */
+    RECORDS_END_LATER = 1 << 3
+};
+
 /* The payer of a record: a caller, which has a share of what a rule for keys may have.  A record counts for
  * the payer of the command that stored its content last, or made it larger; one that a command without a
  * payer has stored counts for the namespace alone.  Of all limits 0 is none; what makes a share smaller is
@@ -120,6 +130,9 @@ struct records_command {
     bool may_overwrite;                /* SET, RENAME.  ADD, LOCK: makes the record if there is none */
     bool is_only_present;              /* SET, beside may_overwrite: where there is no record, NOT_FOUND */
     bool shows_present; /* of what is in the way, NOT_FREE or OTHER_STAMP, found_r has the content too */
+    bool keeps_end;     /* SET: of a record that is there the end stays, and how GET moves it */
+    bool keeps_disk;    /* SET, not persisted: a record that is on disk stays there */
+    unsigned end_if;    /* EXPIRE: enum records_end_if */
     bool is_immediate;  /* DELETE, RENAME: nothing is remembered */
     bool leaves_worked; /* GET: not what is worked on */
     bool is_probe;      /* GET: without the content, and it is no use of the record */

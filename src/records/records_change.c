@@ -230,10 +230,11 @@ static enum records_outcome records_change_set(struct records *records, int spac
         outcome = clear_key(records, space, value, command->more[i], command, false);
     if (outcome != RECORDS_OK)
         return outcome;
-    if (value && persistence(records, value) && !command->is_persisted &&
-        !records_list_unsaved(records, value))
+    uint32_t before = value ? persistence(records, value) : 0;
+    uint32_t flags = command->is_persisted ? VALUE_PERSISTED : command->keeps_disk ? before : 0;
+    if (before && !flags && !records_list_unsaved(records, value))
         return RECORDS_OUT_OF_MEMORY; /* the disk is to forget it */
-    bool is_apart = records_goes_apart(command->content.size, command->is_persisted ? VALUE_PERSISTED : 0);
+    bool is_apart = records_goes_apart(command->content.size, flags), is_new = !value;
     value = value ? records_set_content(records, value, command->content, is_apart)
                   : records_make_value(records, space, command->content, command->type, is_apart);
     if (!value)
@@ -244,10 +245,10 @@ static enum records_outcome records_change_set(struct records *records, int spac
     if (outcome != RECORDS_OK)
         return outcome;
     records_set_type(records, value, command->type);
-    records_set_flags(records, value, command->is_persisted ? VALUE_PERSISTED : 0);
+    records_set_flags(records, value, flags);
     stamp(records, value, command->timestamp_us);
-    if (!records_set_touch(records, value, (uint32_t)command->touch_s) ||
-        !set_end(records, value, command->expires_ms))
+    if ((is_new || !command->keeps_end) && (!records_set_touch(records, value, (uint32_t)command->touch_s) ||
+                                            !set_end(records, value, command->expires_ms)))
         return RECORDS_OUT_OF_MEMORY;
     records_spare_side(records, value);
     *left_r = value;
@@ -352,6 +353,33 @@ static enum records_outcome unlock(struct records *records, uint32_t value,
     return RECORDS_OK;
 }
 
+/* --- ends --- */
+
+static bool meets(int64_t end_ms, const struct records_command *command)
+{
+    int64_t present = end_ms ? end_ms : INT64_MAX,
+            next = command->expires_ms ? command->expires_ms : INT64_MAX;
+    unsigned wanted = command->end_if;
+    return !((wanted & RECORDS_END_ABSENT && end_ms) || (wanted & RECORDS_END_PRESENT && !end_ms) ||
+             (wanted & RECORDS_END_EARLIER && present >= next) ||
+             (wanted & RECORDS_END_LATER && present <= next));
+}
+
+static enum records_outcome expire(struct records *records, int space, uint32_t value,
+                                   const struct records_command *command, uint32_t *left_r)
+{
+    if (!meets(records_end(records, at(records, value)), command))
+        return RECORDS_NOT_FOUND;
+    if (command->expires_ms && command->expires_ms <= records->now_ms) {
+        *left_r = 0;
+        return delete (records, space, value, command);
+    }
+    if (!set_end(records, value, command->expires_ms))
+        return RECORDS_OUT_OF_MEMORY;
+    records_spare_side(records, value);
+    return RECORDS_OK;
+}
+
 /* ADD and LOCK of what is not there. */
 static enum records_outcome records_change_begin(struct records *records, int space, uint32_t value,
                                                  const struct records_command *command, uint32_t *left_r)
@@ -395,6 +423,8 @@ static enum records_outcome change_present(struct records *records, int space, u
         return rename_key(records, space, key, value, command);
     case RECORDS_LINK:
         return link_key(records, space, value, command);
+    case RECORDS_EXPIRE:
+        return expire(records, space, value, command, left_r);
     case RECORDS_UNLINK:
         if (records_count_keys(records, value) > 1) {
             records_remove_key(records, key);

@@ -203,6 +203,9 @@ static const struct variant {
     {"rename over", {.deed = RECORDS_RENAME, .to = {"taken", 5}, .may_overwrite = true}},
     {"link", {.deed = RECORDS_LINK, .to = {"to", 2}}},
     {"unlink", {.deed = RECORDS_UNLINK}},
+    {"expire", {.deed = RECORDS_EXPIRE, .expires_ms = INT64_C(7258118400000)}},
+    {"never end", {.deed = RECORDS_EXPIRE}},
+    {"end now", {.deed = RECORDS_EXPIRE, .expires_ms = 1}},
 };
 
 struct result {

@@ -229,6 +229,93 @@ static void of_one_stamp_one_wins(void **state UNUSED)
     }
 }
 
+/* --- ends --- */
+
+static int64_t end_of(const char *key)
+{
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = bytes_of(key), .is_probe = true), RECORDS_OK);
+    return found.expires_ms;
+}
+
+static enum records_outcome expire_at(const char *key, int64_t end_ms, unsigned end_if)
+{
+    return RUN(.deed = RECORDS_EXPIRE, .key = bytes_of(key), .expires_ms = end_ms, .end_if = end_if);
+}
+
+static void an_end_moves_both_ways(void **state UNUSED)
+{
+    const int64_t soon_ms = clock_present_ms() + 3600000, late_ms = soon_ms + 1000;
+    assert_int_equal(expire_at("a", soon_ms, 0), RECORDS_NOT_FOUND);
+    assert_int_equal(set("a", "text"), RECORDS_OK);
+    uint64_t stamp = stamp_of("a");
+    assert_int_equal(expire_at("a", soon_ms, RECORDS_END_PRESENT), RECORDS_NOT_FOUND);
+    assert_int_equal(expire_at("a", soon_ms, RECORDS_END_EARLIER),
+                     RECORDS_NOT_FOUND); /* no end is the latest */
+    assert_int_equal(expire_at("a", late_ms, RECORDS_END_LATER), RECORDS_OK);
+    assert_int_equal(expire_at("a", soon_ms, RECORDS_END_ABSENT), RECORDS_NOT_FOUND);
+    assert_int_equal(expire_at("a", late_ms, RECORDS_END_LATER), RECORDS_NOT_FOUND);
+    assert_int_equal(end_of("a"), late_ms);
+    assert_int_equal(expire_at("a", soon_ms, 0), RECORDS_OK);
+    assert_int_equal(expire_at("a", late_ms, RECORDS_END_LATER | RECORDS_END_PRESENT), RECORDS_NOT_FOUND);
+    assert_int_equal(end_of("a"), soon_ms);
+    assert_int_equal(expire_at("a", late_ms, RECORDS_END_EARLIER), RECORDS_OK);
+    assert_int_equal(end_of("a"), late_ms);
+    assert_int_equal(expire_at("a", 0, RECORDS_END_PRESENT), RECORDS_OK);
+    assert_int_equal(end_of("a"), 0);
+    assert_int_equal(expire_at("a", 0, RECORDS_END_PRESENT), RECORDS_NOT_FOUND);
+    assert_int_equal(stamp_of("a"), stamp);
+    assert_int_equal(lock("a", "me", 60000), RECORDS_OK);
+    assert_int_equal(expire_at("a", 1, 0), RECORDS_LOCKED);
+    assert_int_equal(RUN(.deed = RECORDS_UNLOCK, .key = BYTES("a"), .owner = BYTES("me")), RECORDS_OK);
+    assert_int_equal(expire_at("a", 1, 0), RECORDS_OK);
+    expect("a", NULL);
+}
+
+static void a_set_keeps_an_end(void **state UNUSED)
+{
+    const int64_t end_ms = clock_present_ms() + 3600000;
+    struct records_command command = {.deed = RECORDS_SET,
+                                      .key = BYTES("a"),
+                                      .type = RECORDS_STRING,
+                                      .content = BYTES("text"),
+                                      .expires_ms = end_ms,
+                                      .touch_s = 60,
+                                      .keeps_end = true,
+                                      .may_overwrite = true};
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(end_of("a"), end_ms); /* there was none to keep */
+    command.expires_ms = command.touch_s = 0;
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(end_of("a"), end_ms);
+    assert_int_equal(found.touch_s, 60);
+    command.ends_by_ms = end_ms - 1000;
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(end_of("a"), end_ms - 1000);
+    command.keeps_end = false;
+    command.ends_by_ms = 0;
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(end_of("a"), 0);
+    assert_int_equal(found.touch_s, 0);
+}
+
+static void a_set_keeps_a_record_on_disk(void **state UNUSED)
+{
+    for (int keeps = 1; keeps >= 0; keeps--) {
+        assert_int_equal(KEEP(.deed = RECORDS_SET, .key = BYTES("a"), .type = RECORDS_STRING,
+                              .content = BYTES("one"), .may_overwrite = true, .is_persisted = true),
+                         RECORDS_OK);
+        assert_int_equal(KEEP(.deed = RECORDS_SET, .key = BYTES("a"), .type = RECORDS_STRING,
+                              .content = BYTES("two"), .may_overwrite = true, .keeps_disk = keeps),
+                         RECORDS_OK);
+        assert_int_equal(KEEP(.deed = RECORDS_SET, .key = BYTES("b"), .type = RECORDS_STRING,
+                              .content = BYTES("new"), .may_overwrite = true, .keeps_disk = keeps),
+                         RECORDS_OK);
+        restart();
+        expect("a", keeps ? "two" : NULL);
+        expect("b", NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +326,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_in_the_way_is_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_away_is_shown_too, set_up_disk, tear_down),
         cmocka_unit_test_setup_teardown(a_probe_moves_the_end_that_it_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_end_moves_both_ways, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_set_keeps_an_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_set_keeps_a_record_on_disk, set_up_disk, tear_down),
         cmocka_unit_test_setup_teardown(of_several_one_wins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(of_one_stamp_one_wins, set_up, tear_down),
     };
