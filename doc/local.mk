@@ -52,6 +52,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/sign-in-by-passkey.md \
 	doc/how-to/task-does-not-run.md \
 	doc/how-to/use-python.md \
+	doc/how-to/use-records-from-a-redis-client.md \
 	doc/how-to/validate-contents.md \
 	doc/how-to/wake-closed-browsers.md \
 	doc/how-to/write-a-client.md \
@@ -80,6 +81,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/reference/quotas.md \
 	doc/reference/records.md \
 	doc/reference/resources.md \
+	doc/reference/resp.md \
 	doc/reference/rules.md \
 	doc/reference/schema.md \
 	doc/reference/spool.md \

@@ -240,8 +240,18 @@ libstampd_a_SOURCES = \
 	src/journal/journal_remote.c src/journal/journal_remote.h \
 	src/journal/journal_run.c src/journal/journal_run.h \
 	src/journal/journal_saver.c src/journal/journal_saver.h \
+	src/journal/journal_session.c src/journal/journal_session.h \
 	src/journal/journal_tasks.c src/journal/journal_tasks.h \
 	src/journal/journal_turns.c src/journal/journal_turns.h \
+	src/journal/resp/resp.c src/journal/resp/resp.h \
+	src/journal/resp/resp_glob.c src/journal/resp/resp_glob.h \
+	src/journal/resp/resp_listener.c src/journal/resp/resp_listener.h \
+	src/journal/resp/resp_records.c src/journal/resp/resp_records.h \
+	src/journal/resp/resp_run.c src/journal/resp/resp_run.h \
+	src/journal/resp/resp_scan.c src/journal/resp/resp_scan.h \
+	src/journal/resp/resp_session.c src/journal/resp/resp_session.h \
+	src/journal/resp/resp_sums.c src/journal/resp/resp_sums.h \
+	src/journal/resp/resp_values.c src/journal/resp/resp_values.h \
 	src/live/access/live_access.c src/live/access/live_access.h \
 	src/live/access/live_accounts.c src/live/access/live_accounts.h \
 	src/live/access/live_admission.c src/live/access/live_admission.h \

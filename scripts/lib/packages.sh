@@ -112,6 +112,7 @@ services_disable() {
     for package in "$@"; do
         case $package in
             nginx) as_admin systemctl disable nginx.service ;;
+            redis-server) as_admin systemctl disable redis-server.service ;;
             postgresql-[0-9]*) as_admin systemctl disable postgresql.service ;;
         esac
     done >>"$PACKAGE_LOG" 2>&1 || true

@@ -38,6 +38,7 @@ NUMBER(issuer_keys_refresh_s, 3600, 60, 86400, "s", "Keys of an OpenID provider 
 TEXT(journal_certificate_file, "", "File in PEM with the certificate for journal_listen, followed by those that lead to its authority.")
 TEXT(journal_certificate_key_file, "", "File in PEM with the key of journal_certificate_file, without a passphrase.")
 NUMBER(journal_client_connections, 50, 1, 800, "connections", "TCP connections to stamp-journal of one address, or of one IPv6 network of 64 bits.")
+TEXT(journal_databases, "", "Codes of namespaces, separated by commas: clients of Redis SELECT the first one of them as 0, the second one as 1.")
 NUMBER(journal_disk_s, 10, 1, 3600, "s", "stamp-journal waits for the disk this long: for a value that a message needs, and when it stops.")
 NUMBER(journal_idle_s, 600, 1, 864000, "s", "stamp-journal closes a TCP connection on which nothing was sent or received for this long.")
 TEXT(journal_listen, "", "Address and port, 192.0.2.1:7411 or [::]:7411, at which stamp-journal listens for TCP with TLS; empty: on its Unix socket only.")

@@ -24,6 +24,7 @@
 #include "journal/journal_saver.h"
 #include "journal/journal_tasks.h"
 #include "journal/journal_turns.h"
+#include "journal/resp/resp_scan.h"
 #include "records/records_changes.h"
 #include "records/records_save.h"
 
@@ -39,6 +40,7 @@ struct journal {
     struct records *records;
     struct journal_keys *keys;
     struct journal_tasks *tasks;
+    struct resp_cursors *cursors;
     struct journal_remote *remote; /* NULL: there is no TCP listener */
     struct watch *arrivals, *remote_arrivals, *signals;
     struct events_timer *tick, *save, *stop;
@@ -191,7 +193,8 @@ static void add_connection(struct journal *journal, const struct journal_arrival
     const struct journal_session session = {.settings = journal->settings,
                                             .records = journal->records,
                                             .keys = journal->keys,
-                                            .tasks = journal->tasks};
+                                            .tasks = journal->tasks,
+                                            .cursors = journal->cursors};
     journal->connections[journal->count++] =
         journal_connection_create(journal->events, arrival, &session, &owner);
 }
@@ -232,6 +235,7 @@ static void reload(struct journal *journal)
     finish_connections(journal);
     journal_keys_free(journal->keys); /* a connection that is finished does not use them */
     journal->keys = keys;
+    resp_scan_forget(journal->cursors);
     journal->former = journal->count;
     if (journal->remote && !journal_remote_load(journal->remote, problem, sizeof problem))
         log_error("the former certificate stays: %s", problem);
@@ -355,6 +359,7 @@ static void serve(struct journal *journal, int signals)
     records_fetch_elsewhere(journal->records);
     journal->turns = journal_turns_create(journal->events);
     journal->tasks = journal_tasks_create(journal->events, journal->settings);
+    journal->cursors = resp_scan_open();
     journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
     journal->remote_arrivals = events_watch_create(journal->events, on_remote_arrival, journal);
     journal->signals = events_watch_create(journal->events, on_signal, journal);
@@ -369,6 +374,7 @@ static void serve(struct journal *journal, int signals)
     journal_saver_destroy(journal->saver);
     journal_reader_destroy(journal->reader);
     journal_tasks_destroy(journal->tasks);
+    resp_scan_close(journal->cursors);
     journal_turns_destroy(journal->turns);
     events_timer_destroy(journal->tick);
     events_timer_destroy(journal->save);

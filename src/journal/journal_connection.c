@@ -15,6 +15,7 @@
 #include "edge/crypto/tls.h"
 #include "journal/journal_reader.h"
 #include "journal/journal_tasks.h"
+#include "journal/resp/resp_run.h"
 
 /* --- the socket --- */
 
@@ -94,6 +95,7 @@ struct journal_connection {
     int64_t moved_ms; /* when bytes went last, of a remote connection */
     struct builder in, out;
     size_t sent;
+    bool has_protocol; /* it is known by its first byte */
     bool is_closing;
     bool is_finished; /* it ends with the answers that wait for the disk */
     bool has_answers; /* that may be sent before more messages are run: the disk has the changes that they
@@ -148,6 +150,43 @@ static bool is_held(const struct journal_connection *connection)
     return connection->passed || connection->is_reading;
 }
 
+/* The first byte of a connection shows its protocol: that of a binary message is an F.  Those of RESP are
+ * stars, or the first letters of commands in a line, of which none begins so. */
+enum { BINARY_BYTE = 'F' };
+
+struct journal_read {
+    struct journal_request request; /* of the binary protocol */
+    size_t used;
+};
+
+static enum journal_reading read_message(struct journal_connection *connection, struct bytes bytes,
+                                         struct journal_read *read)
+{
+    struct journal_session *session = &connection->session;
+    size_t most = is_known_journal_connection(connection) ? (size_t)session->settings->limit_content_bytes
+                                                          : (size_t)JOURNAL_STRANGER_BYTES;
+    if (!connection->has_protocol && bytes.data[0] != BINARY_BYTE)
+        session->resp = resp_run_open();
+    connection->has_protocol = true;
+    if (!session->resp)
+        return journal_message_read(bytes, most, &read->request, &read->used);
+    enum resp_reading reading = resp_run_read(session, bytes, &read->used, &connection->out);
+    return reading == RESP_WHOLE     ? JOURNAL_WHOLE
+           : reading == RESP_PARTIAL ? JOURNAL_PARTIAL
+                                     : JOURNAL_MALFORMED;
+}
+
+/* The message is done, and is not run again. */
+static void leave_message(struct journal_connection *connection, const struct journal_read *read, size_t at)
+{
+    struct journal_session *session = &connection->session;
+    bool has_key = session->resp ? resp_run_is_secret(session) : read->request.function == JOURNAL_AUTH;
+    if (has_key)
+        explicit_bzero(connection->in.data + at, read->used);
+    if (session->resp)
+        resp_next(&session->resp->reader);
+}
+
 /* Runs the messages that are whole, up to one that needs room which the disk has to make, or what is to be
  * read from it.  `has_more_r`: there may be others. */
 static void run_messages(struct journal_connection *connection, bool *has_more_r)
@@ -157,37 +196,37 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
     *has_more_r = false;
     while (reading == JOURNAL_WHOLE && !connection->is_closing && !is_held(connection) && !*has_more_r &&
            done < connection->in.size) {
-        struct journal_request request;
-        size_t used, most = is_known_journal_connection(connection)
-                                ? (size_t)connection->session.settings->limit_content_bytes
-                                : (size_t)JOURNAL_STRANGER_BYTES;
+        struct journal_read read = {.used = 0};
+        struct journal_session *session = &connection->session;
         struct bytes rest = {connection->in.data + done, connection->in.size - done};
         if (connection->out.size - connection->sent > PENDING_MOST || connection->turn.steps <= 0) {
             *has_more_r = true;
             break;
         }
-        reading = journal_message_read(rest, most, &request, &used);
+        reading = read_message(connection, rest, &read);
         if (reading != JOURNAL_WHOLE)
             break;
-        connection->session.cost = 0;
-        enum journal_next next = journal_run(&connection->session, &request, &connection->out);
+        session->cost = 0;
+        enum journal_next next = session->resp ? resp_run(session, &connection->out)
+                                               : journal_run(session, &read.request, &connection->out);
         /* A try that waits costs none: it has a pause behind it, and is not in line meanwhile. */
-        connection->turn.steps -= next == JOURNAL_WAIT ? 0 : connection->session.cost;
+        connection->turn.steps -= next == JOURNAL_WAIT ? 0 : session->cost;
         note_wait(connection, next == JOURNAL_WAIT);
         if (next == JOURNAL_READ) {
             connection->is_reading = true;
-            connection->owner.reads(connection->owner.context, &connection->session.reading);
+            connection->owner.reads(connection->owner.context, &session->reading);
         }
         if (next == JOURNAL_SAVE || next == JOURNAL_READ)
             break;
-        if (request.function == JOURNAL_AUTH)
-            explicit_bzero(connection->in.data + done, used); /* it has a key */
-        if (next != JOURNAL_WAIT && connection->session.reading.count)
-            journal_contents_forget(&connection->session.reading);
-        connection->session.room_tries = 0;
-        done += next == JOURNAL_WAIT ? 0 : used;
+        if (next != JOURNAL_WAIT && session->reading.count)
+            journal_contents_forget(&session->reading);
+        session->room_tries = 0;
+        if (next != JOURNAL_WAIT && next != JOURNAL_PART) {
+            leave_message(connection, &read, done);
+            done += read.used;
+        }
         if (next == JOURNAL_PASS)
-            pass_on(connection, &request);
+            pass_on(connection, &read.request);
         connection->is_closing = next == JOURNAL_CLOSE;
         *has_more_r = next == JOURNAL_WAIT;
     }
@@ -289,7 +328,7 @@ static void pump(struct journal_connection *connection, bool has_moved)
         return;
     }
     note_progress(connection, has_moved);
-    if (connection->session.listener.count)
+    if (journal_connection_listens(connection))
         connection->owner.listens(connection->owner.context);
     bool has_room = !is_held(connection) || connection->in.size < READ_BYTES; /* its end is to be noticed */
     bool is_watched = is_pending || (!has_more && !connection->waiting_ms && has_room);
@@ -409,6 +448,7 @@ void journal_connection_destroy(struct journal_connection *connection)
     journal_reader_leave(&connection->session.reading);
     journal_contents_forget(&connection->session.reading);
     journal_listener_free(&connection->session.listener);
+    resp_run_close(connection->session.resp);
     erase_keys(connection);
     events_watch_destroy(connection->watch);
     events_timer_destroy(connection->soon);
@@ -419,12 +459,31 @@ void journal_connection_destroy(struct journal_connection *connection)
     free(connection);
 }
 
+/* One that has no steps left waits in line, as with messages. */
+static bool report_resp(struct journal_connection *connection)
+{
+    struct journal_session *session = &connection->session;
+    if (connection->turn.steps <= 0) {
+        journal_turns_wait(connection->owner.turns, &connection->turn);
+        return false;
+    }
+    session->cost = 0;
+    enum resp_report report = resp_listener_report(session, connection->sent + PENDING_MOST,
+                                                   connection->turn.steps, &connection->out);
+    connection->turn.steps -= session->cost;
+    connection->is_closing |= report == RESP_OVERTAKEN;
+    return report == RESP_REPORTED;
+}
+
 bool journal_connection_report(struct journal_connection *connection)
 {
     size_t before = connection->out.size;
-    bool is_all = !connection->is_closing &&
-                  journal_run_report(&connection->session, connection->sent + PENDING_MOST, &connection->out);
-    if (connection->out.size > before)
+    size_t most = connection->sent + PENDING_MOST;
+    bool is_all = connection->is_closing ? false
+                  : connection->session.resp
+                      ? report_resp(connection)
+                      : journal_run_report(&connection->session, most, &connection->out);
+    if (connection->out.size > before || connection->is_closing)
         pump(connection, false);
     return is_all;
 }
@@ -470,13 +529,14 @@ bool journal_connection_is_finished(const struct journal_connection *connection)
 
 bool journal_connection_listens(const struct journal_connection *connection)
 {
-    return connection->session.listener.count > 0;
+    const struct journal_session *session = &connection->session;
+    return session->listener.count || (session->resp && session->resp->subscription_count);
 }
 
 size_t journal_connection_memory(const struct journal_connection *connection)
 {
     return connection->in.capacity + connection->out.capacity +
-           journal_contents_memory(&connection->session.reading);
+           journal_contents_memory(&connection->session.reading) + resp_run_memory(connection->session.resp);
 }
 
 bool journal_connection_is_remote(const struct journal_connection *connection, uint64_t *client_r)

@@ -16,6 +16,7 @@
  * none. */
 struct journal_terms {
     int64_t ttl_ms, ttl_most_ms;
+    uint64_t is_persisted;
     struct records_payer payer;
 };
 
@@ -70,6 +71,7 @@ static bool read_term(struct bytes word, struct journal_terms *terms)
         uint64_t *number_r;
     } numbers[] = {{BYTES("ttl_ms="), (uint64_t *)&terms->ttl_ms},
                    {BYTES("ttl_most_ms="), (uint64_t *)&terms->ttl_most_ms},
+                   {BYTES("persist="), &terms->is_persisted},
                    {BYTES("bytes="), &terms->payer.caller_bytes},
                    {BYTES("records="), &terms->payer.caller_records}};
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
@@ -85,7 +87,7 @@ static bool read_term(struct bytes word, struct journal_terms *terms)
             number = number * 10 + (uint64_t)(digits.data[k] - '0');
         }
         *numbers[i].number_r = number;
-        return number > 0;
+        return number > 0 && (number == 1 || numbers[i].number_r != &terms->is_persisted);
     }
     return false;
 }
@@ -188,18 +190,45 @@ void journal_keys_free(struct journal_keys *keys)
     free(keys);
 }
 
+/* NULL: there is none. */
+static const struct journal_key *find_key(const struct journal_keys *keys, struct bytes ns,
+                                          const char *digest)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if ((!ns.data || bytes_equal(keys->list[i].ns, ns)) &&
+            crypto_equal(keys->list[i].digest, bytes_of(digest)))
+            return &keys->list[i];
+    return NULL;
+}
+
+bool journal_keys_enter_other(struct journal_caller *caller, struct bytes ns)
+{
+    const struct journal_key *line = ns.data ? find_key(caller->keys, ns, caller->digest) : NULL;
+    if (line)
+        caller->ns = line->ns;
+    return line != NULL;
+}
+
+struct bytes journal_keys_first(const struct journal_keys *keys, struct bytes key)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(key, digest);
+    const struct journal_key *line = find_key(keys, NO_BYTES, digest);
+    return line ? line->ns : NO_BYTES;
+}
+
+size_t journal_keys_number(const struct journal_caller *caller)
+{
+    const struct journal_key *line = find_key(caller->keys, caller->ns, caller->digest);
+    return line ? (size_t)(line - caller->keys->list) : 0;
+}
+
 bool journal_keys_enter(const struct journal_keys *keys, struct bytes ns, struct bytes key,
                         struct journal_caller *caller_r)
 {
     *caller_r = (struct journal_caller){.keys = keys};
     crypto_sha256_hex(key, caller_r->digest);
-    for (size_t i = 0; i < keys->count; i++)
-        if (bytes_equal(keys->list[i].ns, ns) &&
-            crypto_equal(keys->list[i].digest, bytes_of(caller_r->digest))) {
-            caller_r->ns = keys->list[i].ns;
-            return true;
-        }
-    return false;
+    return journal_keys_enter_other(caller_r, ns);
 }
 
 /* NULL: there is none. */
@@ -236,6 +265,7 @@ bool journal_keys_hold(const struct journal_caller *caller, struct records_comma
         command->expires_ms = now_ms + terms->ttl_ms;
     command->ends_by_ms = terms->ttl_most_ms ? now_ms + terms->ttl_most_ms : 0;
     command->payer = terms->payer.rule ? &terms->payer : NULL;
+    command->is_persisted |= is_made && terms->is_persisted;
     return !terms->ttl_most_ms ||
            (command->expires_ms <= command->ends_by_ms && command->lease_ms <= terms->ttl_most_ms &&
             command->touch_s <= (terms->ttl_most_ms + 999) / 1000);

@@ -5,7 +5,7 @@
  *
  * `read` or `write`, which includes read; without a prefix, all keys.  Several lines with one digest add up.
  * Behind them may stand the terms of what is written by a line: ttl_ms=, ttl_most_ms=, bytes=, records=, each
- * with a positive integer. */
+ * with a positive integer, and persist=1: what SET stores and ADD makes is kept on disk. */
 #ifndef STAMPD_JOURNAL_JOURNAL_KEYS_H
 #define STAMPD_JOURNAL_JOURNAL_KEYS_H
 
@@ -36,6 +36,12 @@ struct journal_caller {
 /* Is there a line with this namespace and key? */
 MUST_USE bool journal_keys_enter(const struct journal_keys *keys, struct bytes ns, struct bytes key,
                                  struct journal_caller *caller_r);
+/* The same key for another namespace. */
+MUST_USE bool journal_keys_enter_other(struct journal_caller *caller, struct bytes ns);
+/* The namespace of the first line with this key; NO_BYTES: none. */
+struct bytes journal_keys_first(const struct journal_keys *keys, struct bytes key);
+/* The number of the first line with the caller's namespace and key, below JOURNAL_KEYS_MOST. */
+size_t journal_keys_number(const struct journal_caller *caller);
 bool journal_keys_allow(const struct journal_caller *caller, struct bytes key, bool is_write);
 /* Holds a change to the terms of the first line that allows to write its key, of RENAME the new one: its end,
  * and whose share it is.  False: it is to last longer than that allows. */

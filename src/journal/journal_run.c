@@ -37,15 +37,8 @@ static enum journal_next journal_run_refuse(struct builder *out, const struct jo
 static enum journal_next journal_run_enter(struct journal_session *session,
                                            const struct journal_request *request, struct builder *out)
 {
-    if (request->has_value &&
-        journal_keys_enter(session->keys, request->key, request->value, &session->caller)) {
-        explicit_bzero(session->key, sizeof session->key);
-        journal_listener_free(&session->listener); /* another caller's */
-        if (journal_keys_is_sendable(request->value))
-            memcpy(session->key, request->value.data, request->value.size);
+    if (request->has_value && journal_session_enter(session, request->key, request->value))
         return journal_run_refuse(out, request, "");
-    }
-    session->caller = (struct journal_caller){0};
     journal_run_refuse(out, request, "KEY");
     return JOURNAL_CLOSE;
 }
@@ -183,51 +176,6 @@ static const char *read_command(const struct journal_session *session, const str
     return NULL;
 }
 
-static bool is_write(const struct records_command *command)
-{
-    return command->deed != RECORDS_GET || command->lease_ms || command->expires_ms;
-}
-
-/* --- the namespace --- */
-
-static enum journal_next refuse_state(const struct journal_session *session,
-                                      const struct journal_request *request, enum records_verdict verdict,
-                                      const struct records_answer *answer, struct builder *out)
-{
-    static const char *const words[] = {
-        [RECORDS_IS_READONLY] = "OREADONLY", [RECORDS_IS_OFF] = "OOFF",    [RECORDS_IS_GONE] = "OGONE",
-        [RECORDS_IS_ABSENT] = "NNAMESPACE",  [RECORDS_TOO_MANY] = "XBUSY", [RECORDS_IS_MOVED] = "STATE",
-        [RECORDS_UNCONFIRMED] = "STATE",
-    };
-    char text[RECORDS_STATE_MESSAGE_MOST + 32];
-    if (verdict == RECORDS_IS_MOVED && !session->is_overdue)
-        return JOURNAL_WAIT;
-    if (verdict == RECORDS_TOO_MANY)
-        snprintf(text, sizeof text, "%s %lld", words[verdict], (long long)answer->wait_ms);
-    else
-        snprintf(text, sizeof text, "%s%s%s", words[verdict], *answer->message ? " " : "", answer->message);
-    return journal_run_refuse(out, request, text);
-}
-
-/* Counts the request, unless it was counted before it waited for contents.  Notes whether the namespace is
- * encrypted.  False: `next_r`. */
-static bool is_admitted(const struct journal_session *session, const struct journal_request *request,
-                        struct records_command *command, struct builder *out, enum journal_next *next_r)
-{
-    struct records_answer answer;
-    enum records_verdict verdict =
-        records_state_admit(session->records, session->caller.ns, is_write(command), !session->reading.count,
-                            session->settings->record_state_s * 1000, &answer);
-    *next_r = verdict ? refuse_state(session, request, verdict, &answer, out) : JOURNAL_GO_ON;
-    command->is_encrypted = answer.is_encrypted;
-    return verdict == RECORDS_ADMITTED;
-}
-
-static size_t journal_run_quota(const struct journal_session *session)
-{
-    return (size_t)session->settings->limit_namespace_records_mb << 20;
-}
-
 /* What stands in an answer about one record. */
 static void answer_journal_run(struct builder *out, const struct journal_request *request, const char *error,
                                const struct records_found *found, bool with_record)
@@ -262,37 +210,6 @@ static void refuse_outcome(const struct journal_session *session, const struct j
         journal_run_refuse(out, request, word);
 }
 
-/* Runs it without waiting for the disk.  Answers are held until the disk has the changes that they report.
- * JOURNAL_SAVE, JOURNAL_READ: nothing was done; what is to be read is not noted yet. */
-static enum journal_next run_command(struct journal_session *session, struct records_command *command,
-                                     enum records_outcome *outcome_r, struct records_found *found_r)
-{
-    const struct journal_contents *reading = &session->reading;
-    command->patience = session->room_tries < JOURNAL_ROOM_TRIES ? RECORDS_REPORTS : RECORDS_REFUSES;
-    if (reading->count)
-        records_fetch_offer(session->records, reading->list, reading->count);
-    *outcome_r =
-        records_run(session->records, session->caller.ns, journal_run_quota(session), command, found_r);
-    if (reading->count)
-        records_fetch_offer(session->records, NULL, 0);
-    if (*outcome_r == RECORDS_BUSY && found_r->is_away)
-        return reading->tries < JOURNAL_READ_TRIES ? JOURNAL_READ : JOURNAL_GO_ON;
-    bool is_done = *outcome_r != RECORDS_OUT_OF_MEMORY || !found_r->saving;
-    if (found_r->saving)
-        *(is_done ? &session->saving : &session->room) = found_r->saving;
-    return is_done ? JOURNAL_GO_ON : JOURNAL_SAVE;
-}
-
-/* What the last command needs, in place of what was read for the message before. */
-static enum journal_next read_again(struct journal_session *session)
-{
-    int tries = session->reading.tries;
-    journal_contents_forget(&session->reading);
-    session->reading.tries = tries;
-    journal_contents_want(&session->reading, session->records);
-    return JOURNAL_READ;
-}
-
 static enum journal_next run_one(struct journal_session *session, const struct journal_request *request,
                                  struct records_command *command, struct builder *out)
 {
@@ -301,17 +218,17 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     command->to = command->deed == RECORDS_RENAME ? request->other : NO_BYTES;
     if (!records_is_key(command->key) || (command->to.data && !records_is_key(command->to)))
         return journal_run_refuse(out, request, "KEY_FORM");
-    if (!journal_keys_allow(&session->caller, command->key, is_write(command)) ||
+    if (!journal_keys_allow(&session->caller, command->key, journal_session_is_write(command)) ||
         (command->to.data && !journal_keys_allow(&session->caller, command->to, true)))
         return journal_run_refuse(out, request, "RIGHT");
-    if (is_write(command) && !journal_keys_hold(&session->caller, command))
+    if (journal_session_is_write(command) && !journal_keys_hold(&session->caller, command))
         return journal_run_refuse(out, request, "TIMEOUT");
     if (command->is_listened && !journal_listener_has_room(&session->listener, command->key))
         return journal_run_refuse(out, request, "LISTENS");
     enum records_outcome outcome;
-    enum journal_next next = run_command(session, command, &outcome, &found);
+    enum journal_next next = journal_session_run(session, command, &outcome, &found);
     if (next != JOURNAL_GO_ON)
-        return next == JOURNAL_READ ? read_again(session) : next;
+        return next == JOURNAL_READ ? journal_session_read_again(session) : next;
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
         journal_listener_add(&session->listener, command->key, request->identifier, command->is_encrypted,
@@ -326,20 +243,12 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     return JOURNAL_GO_ON;
 }
 
-/* May the namespace be read now? */
-static bool journal_run_is_served(const struct journal_session *session, bool is_counted,
-                                  struct records_answer *answer_r)
-{
-    return records_state_admit(session->records, session->caller.ns, false, is_counted,
-                               session->settings->record_state_s * 1000, answer_r) == RECORDS_ADMITTED;
-}
-
 bool journal_run_report(struct journal_session *session, size_t most, struct builder *out)
 {
     struct records_answer answer;
     struct journal_listener *listener = &session->listener;
     if (journal_listener_look(listener, session->records)) {
-        if (!journal_run_is_served(session, false, &answer))
+        if (!journal_session_is_served(session, false, &answer))
             return false;
         journal_listener_read(listener, session->records, session->caller.ns, answer.is_encrypted);
     }
@@ -347,7 +256,7 @@ bool journal_run_report(struct journal_session *session, size_t most, struct bui
         return !journal_listener_is_behind(listener);
     if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
         return false;
-    if (!journal_run_is_served(session, true, &answer))
+    if (!journal_session_is_served(session, true, &answer))
         return false;
     return journal_listener_report(listener, now_us(), most, out) && !journal_listener_is_behind(listener);
 }
@@ -456,7 +365,7 @@ static bool pass_by(struct journal_session *session, struct journal_page *page, 
     if (page->answer.count || (page->notes && reading->count))
         return false;
     if (next == JOURNAL_READ)
-        read_again(session);
+        journal_session_read_again(session);
     page->out->size = page->answer.start;
     return true;
 }
@@ -490,8 +399,9 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
                                   const struct pattern *pattern, struct builder *out)
 {
     int64_t steps = MATCH_STEPS, passed = 0;
-    struct journal_page page = {
-        .out = out, .most = count_most(request), .notes = !is_write(command) && !session->reading.count};
+    struct journal_page page = {.out = out,
+                                .most = count_most(request),
+                                .notes = !journal_session_is_write(command) && !session->reading.count};
     char last[2][RECORDS_KEY_MOST]; /* in turn: the one before is the last one of a page that ends early */
     struct bytes after = scan->after, before;
     enum records_outcome outcome = RECORDS_OK, result;
@@ -509,11 +419,13 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
         before = after;
         memcpy(last[i % 2], found.key.data, found.key.size);
         command->key = after = (struct bytes){last[i % 2], found.key.size};
-        if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
+        if (outcome != RECORDS_OK ||
+            !journal_keys_allow(&session->caller, after, journal_session_is_write(command)) ||
             (pattern && !is_match(session, pattern, after, &steps)))
             continue;
-        bool is_held = !is_write(command) || journal_keys_hold(&session->caller, command);
-        enum journal_next next = is_held ? run_command(session, command, &result, &found) : JOURNAL_GO_ON;
+        bool is_held = !journal_session_is_write(command) || journal_keys_hold(&session->caller, command);
+        enum journal_next next =
+            is_held ? journal_session_run(session, command, &result, &found) : JOURNAL_GO_ON;
         if (next != JOURNAL_GO_ON && pass_by(session, &page, next))
             return next;
         page.is_early |= next == JOURNAL_GO_ON && is_held && lacks_room(result) && page.answer.count;
@@ -547,7 +459,7 @@ static enum journal_next run_many(struct journal_session *session, const struct 
     const struct pattern *pattern = NULL;
     if (command->deed != RECORDS_GET || !read_scan(request, &scan))
         return journal_run_refuse(out, request, "QUERY");
-    if (!journal_keys_allow(&session->caller, BYTES(""), is_write(command)))
+    if (!journal_keys_allow(&session->caller, BYTES(""), journal_session_is_write(command)))
         return journal_run_refuse(out, request, "RIGHT");
     struct arena *arena = arena_create("journal");
     enum journal_next next = JOURNAL_GO_ON;
@@ -580,8 +492,9 @@ static enum journal_next journal_run_run(struct journal_session *session,
     if (word)
         return journal_run_refuse(out, request, word);
     enum journal_next next;
-    if (!is_admitted(session, request, &command, out, &next))
-        return next;
+    char refusal[JOURNAL_REFUSAL_MOST];
+    if (!journal_session_admit(session, journal_session_is_write(&command), &command, &next, refusal))
+        return next == JOURNAL_WAIT ? next : journal_run_refuse(out, request, refusal);
     return journal_query_of(request) == JOURNAL_KEY ? run_one(session, request, &command, out)
                                                     : run_many(session, request, &command, out);
 }

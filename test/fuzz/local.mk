@@ -21,6 +21,7 @@ fuzz_path_sources = test/fuzz/fuzz_path.c test/fuzz/fuzz.h
 fuzz_refusal_sources = test/fuzz/fuzz_refusal.c test/fuzz/fuzz.h
 fuzz_request_sources = test/fuzz/fuzz_request.c test/fuzz/fuzz.h $(FAKE_STORE)
 fuzz_resource_sources = test/fuzz/fuzz_resource.c test/fuzz/fuzz.h
+fuzz_resp_sources = test/fuzz/fuzz_resp.c test/fuzz/fuzz.h
 fuzz_rules_sources = test/fuzz/fuzz_rules.c test/fuzz/fuzz.h
 fuzz_schema_sources = test/fuzz/fuzz_schema.c test/fuzz/fuzz.h
 fuzz_settings_sources = test/fuzz/fuzz_settings.c test/fuzz/fuzz.h
@@ -32,7 +33,7 @@ fuzz_words_sources = test/fuzz/fuzz_words.c test/fuzz/fuzz.h
 if FUZZERS
 noinst_PROGRAMS = test/fuzz/fuzz_answer test/fuzz/fuzz_arguments test/fuzz/fuzz_condition test/fuzz/fuzz_content test/fuzz/fuzz_csv test/fuzz/fuzz_firestore test/fuzz/fuzz_form \
 	test/fuzz/fuzz_client_copies test/fuzz/fuzz_journal test/fuzz/fuzz_json test/fuzz/fuzz_live test/fuzz/fuzz_load test/fuzz/fuzz_multipart test/fuzz/fuzz_mutation test/fuzz/fuzz_passkey test/fuzz/fuzz_path test/fuzz/fuzz_refusal \
-	test/fuzz/fuzz_request test/fuzz/fuzz_resource test/fuzz/fuzz_rules test/fuzz/fuzz_schema test/fuzz/fuzz_settings test/fuzz/fuzz_spool test/fuzz/fuzz_token test/fuzz/fuzz_wakeup test/fuzz/fuzz_words
+	test/fuzz/fuzz_request test/fuzz/fuzz_resource test/fuzz/fuzz_resp test/fuzz/fuzz_rules test/fuzz/fuzz_schema test/fuzz/fuzz_settings test/fuzz/fuzz_spool test/fuzz/fuzz_token test/fuzz/fuzz_wakeup test/fuzz/fuzz_words
 test_fuzz_fuzz_answer_SOURCES = $(fuzz_answer_sources)
 test_fuzz_fuzz_answer_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_answer_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -88,6 +89,9 @@ test_fuzz_fuzz_request_SOURCES = $(fuzz_request_sources)
 test_fuzz_fuzz_request_CPPFLAGS = $(FUZZ_REQUEST_CPPFLAGS)
 test_fuzz_fuzz_request_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+test_fuzz_fuzz_resp_SOURCES = $(fuzz_resp_sources)
+test_fuzz_fuzz_resp_LDADD = $(FUZZ_LDADD)
+test_fuzz_fuzz_resp_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_resource_SOURCES = $(fuzz_resource_sources)
 test_fuzz_fuzz_resource_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_resource_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -115,7 +119,7 @@ test_fuzz_fuzz_words_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 else
 FUZZ_REPLAYS = test/fuzz/replay_answer test/fuzz/replay_arguments test/fuzz/replay_condition test/fuzz/replay_content test/fuzz/replay_csv \
 	test/fuzz/replay_firestore test/fuzz/replay_form test/fuzz/replay_client_copies test/fuzz/replay_journal test/fuzz/replay_json test/fuzz/replay_live test/fuzz/replay_load test/fuzz/replay_multipart \
-	test/fuzz/replay_mutation test/fuzz/replay_passkey test/fuzz/replay_path test/fuzz/replay_refusal test/fuzz/replay_request test/fuzz/replay_resource test/fuzz/replay_rules test/fuzz/replay_schema \
+	test/fuzz/replay_mutation test/fuzz/replay_passkey test/fuzz/replay_path test/fuzz/replay_refusal test/fuzz/replay_request test/fuzz/replay_resource test/fuzz/replay_resp test/fuzz/replay_rules test/fuzz/replay_schema \
 	test/fuzz/replay_settings test/fuzz/replay_spool test/fuzz/replay_token test/fuzz/replay_wakeup test/fuzz/replay_words
 check_PROGRAMS += $(FUZZ_REPLAYS)
 TESTS += $(FUZZ_REPLAYS)
@@ -156,6 +160,8 @@ test_fuzz_replay_refusal_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_request_SOURCES = test/fuzz/replay.c $(fuzz_request_sources)
 test_fuzz_replay_request_CPPFLAGS = $(FUZZ_REQUEST_CPPFLAGS)
 test_fuzz_replay_request_LDADD = $(FUZZ_LDADD)
+test_fuzz_replay_resp_SOURCES = test/fuzz/replay.c $(fuzz_resp_sources)
+test_fuzz_replay_resp_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_resource_SOURCES = test/fuzz/replay.c $(fuzz_resource_sources)
 test_fuzz_replay_resource_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_rules_SOURCES = test/fuzz/replay.c $(fuzz_rules_sources)
