@@ -49,6 +49,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/move-your-data-in.md \
 	doc/how-to/operating.md \
 	doc/how-to/release.md \
+	doc/how-to/put-up-a-sign-in-form.md \
 	doc/how-to/sign-in-by-passkey.md \
 	doc/how-to/task-does-not-run.md \
 	doc/how-to/use-python.md \

@@ -184,6 +184,7 @@ def test_one_file_for_browsers_is_built_and_small(tmp_path):
     built = (tmp_path / 'client/dist/stampd-client.js').read_bytes()
     assert len(gzip.compress(built)) < 16.5 * 1024
     assert len(gzip.compress((tmp_path / 'client/dist/stampd-find.js').read_bytes())) < 5.5 * 1024
+    assert len(gzip.compress((tmp_path / 'client/dist/stampd-sign-in.js').read_bytes())) < 4 * 1024
     assert b'node:' not in built and (tmp_path / 'client/types/index.d.ts').exists()
 
 
@@ -202,7 +203,8 @@ def test_the_package_is_packed_installed_and_used(server, tmp_path):
     build_web('client', tmp_path / 'client')
     packed = json.loads(run('npm', 'pack', '--json', '--offline', '--pack-destination', tmp_path, cwd=tmp_path / 'client'))[0]
     names = {one['path'] for one in packed['files']}
-    assert {'package.json', 'README.md', 'index.js', 'node.js', 'types/index.d.ts', 'dist/stampd-client.js', 'find.js', 'types/find.d.ts', 'dist/stampd-find.js'} <= names
+    assert {'package.json', 'README.md', 'index.js', 'node.js', 'types/index.d.ts', 'dist/stampd-client.js', 'find.js', 'types/find.d.ts', 'dist/stampd-find.js',
+            'sign_in.js', 'types/sign_in.d.ts', 'dist/stampd-sign-in.js'} <= names
     assert not [name for name in names if 'node_modules' in name or 'test' in name or name.startswith('.')]
     user = tmp_path / 'user'
     user.mkdir()
