@@ -2,18 +2,17 @@
 # packages.demo (for the demonstration as well), packages.test (to test as well), packages.bench (to measure as well), packages.web (to build
 # pages); one Debian package a line.
 
-PACKAGE_LISTS=$(dirname "${BASH_SOURCE[0]}")
+PACKAGE_LISTS=${BASH_SOURCE[0]%/*}
 SUDO=(sudo -n)
 if [ -t 0 ]; then SUDO=(sudo); fi # it asks for the password at the terminal, wherever our streams lead
 
 # packages_missing LIST...: names on these lists that are not installed.
 packages_missing() {
-    local list
-    for list in "$@"; do
-        sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$PACKAGE_LISTS/packages.$list"
-    done | while read -r package; do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
-    done
+    local list names
+    names=$(for list in "$@"; do sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$PACKAGE_LISTS/packages.$list"; done)
+    [ -n "$names" ] || return 0
+    # shellcheck disable=SC2086
+    grep -vxF -f <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $names 2>/dev/null | sed -n 's/ installed$//p') <<<"$names" || true
 }
 
 # as_admin COMMAND...: as root, through sudo for others.
