@@ -11,7 +11,7 @@
 umask 022
 SCRIPT_NAME=${SCRIPT_NAME:-${0##*/}}
 ME=$(id -un)
-IS_ROOT=$([ "$(id -u)" = 0 ] && echo yes || echo no)
+if [ "$EUID" = 0 ]; then IS_ROOT=yes; else IS_ROOT=no; fi
 
 say() { printf '%s\n' "$*"; }
 
@@ -143,6 +143,7 @@ process_session_is_empty() { [ -z "$(process_session "$1" "$2")" ]; }
 process_stop() {
     local file=$1 name=$2 step left
     shift 2
+    [ -e "$file" ] || return 0 # nothing is known of any
     for step in "$@"; do
         process_runs "$file" || break
         kill "-${step%:*}" "$noted_pid" 2>/dev/null || true

@@ -1,6 +1,6 @@
 # build.sh: out-of-tree builds.
 
-SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+SOURCE=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 
 # build_configure FOLDER OPTIONS...: makes configure when it is missing, and runs it in FOLDER when the options are new.
 build_configure() {

@@ -112,34 +112,33 @@ stack_remove() {
 
 # stack_prepare: the folders, each owned by the user that writes there.
 stack_prepare() {
-    mkdir -p "$STACK"/etc "$STACK"/log "$STACK"/run/nginx ||
+    mkdir -p "$STACK"/etc "$STACK"/log "$STACK"/run/nginx "$STACK"/run/postgres "$STACK"/files "$STACK"/records ||
         fail "$STACK cannot be written"
-    chmod 711 "$STACK/."
-    chmod 700 "$STACK/log" # addresses, and what programs complain of
-    stack_folder "$STACK/run/postgres" "$POSTGRES_USER" 755
     stack_memory
-    stack_folder "$STACK/run/stampd" "$STAMPD_USER" 755
-    stack_folder "$STACK/files" "$STAMPD_USER" 750
-    stack_folder "$STACK/records" "$STAMPD_USER" 700
-    [ "$IS_ROOT" = no ] || chgrp "$(id -gn "$NGINX_USER")" "$STACK/files" # nginx sends them
+    [ -d "$STACK/run/stampd" ] || mkdir -p "$STACK/run/stampd"
+    chmod 711 "$STACK/."
+    chmod 700 "$STACK/log" "$STACK/records" # addresses, and what programs complain of
+    chmod 755 "$STACK/run/postgres" "$STACK/run/stampd"
+    chmod 750 "$STACK/files"
+    if [ "$IS_ROOT" = yes ]; then
+        NGINX_GROUP=$(id -gn "$NGINX_USER")
+        chown "$POSTGRES_USER:" "$STACK/run/postgres"
+        chown "$STAMPD_USER:" "$STACK/run/stampd" "$STACK/records"
+        chown "$STAMPD_USER:$NGINX_GROUP" "$STACK/files" # nginx sends them
+    fi
     STACK_DATABASE=${STACK_DATABASE:-$STACK/run/postgres}
     : >>"$STACK/etc/stack"
 }
 
 # stack_memory: the folder of the segment is in memory, which encrypted namespaces need, where there is such a folder.
 stack_memory() {
-    local folder=$STACK/run/stampd
+    local folder=$STACK/run/stampd kind free size
     if [ -e "$folder" ] && { [ -L "$folder" ] || process_runs "$STACK/run/stampd.pid"; }; then return; fi
-    [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] && [ -w /dev/shm ] || return 0
-    [ "$(df --output=avail -m /dev/shm | tail -n 1)" -ge 256 ] || return 0 # as in small containers
-    rm -rf "$folder" # of a stopped server, or in memory before this host was started
+    read -r kind free size < <(stat -f -c '%T %a %S' /dev/shm 2>/dev/null) || return 0
+    [ "$kind" = tmpfs ] && [ -w /dev/shm ] || return 0
+    [ "$((free * size >> 20))" -ge 256 ] || return 0 # as in small containers
+    if [ -e "$folder" ] || [ -L "$folder" ]; then rm -rf "$folder"; fi # of a stopped server, or in memory before this host was started
     ln -s "$(mktemp -d /dev/shm/stampd-XXXXXX)" "$folder"
-}
-
-stack_folder() {
-    mkdir -p "$1"
-    chmod "$3" "$1"
-    [ "$IS_ROOT" = no ] || chown "$2:" "$1"
 }
 
 stack_disk_is_full() { [ "$(free_mb "$STACK")" -lt 16 ]; }
@@ -161,7 +160,7 @@ stack_why() {
 # postgres_create [FOLDER]: where there is no cluster; a copy of that in FOLDER.
 postgres_create() {
     [ ! -e "$STACK/pg" ] || return 0
-    rm -rf "$STACK/pg.new"
+    if [ -e "$STACK/pg.new" ] || [ -L "$STACK/pg.new" ]; then rm -rf "$STACK/pg.new"; fi
     id "$POSTGRES_USER" >/dev/null 2>&1 || fail "the user $POSTGRES_USER does not exist (package postgresql-common makes it)"
     if [ -n "${STACK_DATA:-}" ]; then
         mkdir -p "$STACK_DATA" && chmod 711 "$STACK_DATA" && ln -s "$(mktemp -d "$STACK_DATA/pg-XXXXXX")" "$STACK/pg.new"
@@ -233,10 +232,10 @@ postgres_renew() {
 }
 
 postgres_configure() {
-    cat >"$STACK/pg/postgresql.auto.conf" <<CONF
-listen_addresses = ''
+    postgres_name
+    echo "listen_addresses = ''
 unix_socket_directories = '$STACK/run/postgres'
-cluster_name = '$(postgres_name)'
+cluster_name = '$POSTGRES_NAME'
 max_connections = 100
 shared_buffers = 256MB
 min_wal_size = 80MB
@@ -246,19 +245,14 @@ synchronous_commit = on
 jit = off
 log_line_prefix = '%m [%p] %q%u@%d '
 logging_collector = off
-${STACK_POSTGRES:-}
-CONF
-    cat >"$STACK/pg/pg_hba.conf" <<CONF
-local all all peer map=stack
-local replication all peer map=stack
-CONF
-    cat >"$STACK/pg/pg_ident.conf" <<CONF
-stack $POSTGRES_USER postgres
+${STACK_POSTGRES:-}" >"$STACK/pg/postgresql.auto.conf"
+    echo "local all all peer map=stack
+local replication all peer map=stack" >"$STACK/pg/pg_hba.conf"
+    echo "stack $POSTGRES_USER postgres
 stack $ME postgres
 stack $ME stampd
 stack $STAMPD_USER stampd
-stack $POSTGRES_USER stampd_backup
-CONF
+stack $POSTGRES_USER stampd_backup" >"$STACK/pg/pg_ident.conf"
 }
 
 # postgres_adopt: somebody else has restarted the cluster (pg_ctl restart, a crash and a helping hand): it is ours again.
@@ -288,9 +282,12 @@ postgres_start() {
 }
 
 # The title of every backend begins with the cluster's name.
-postgres_orphans() { processes_titled "postgres: $(postgres_name): "; }
-postgres_has_no_orphans() { [ -z "$(postgres_orphans)" ]; }
-postgres_name() { echo "stampd-$(echo "$STACK" | sha256sum | head -c 12)"; }
+postgres_orphans() { postgres_name && processes_titled "postgres: $POSTGRES_NAME: "; }
+postgres_has_no_orphans() { postgres_name && [ -z "$(postgres_orphans)" ]; }
+# postgres_name: sets POSTGRES_NAME.
+postgres_name() {
+    if [ "${POSTGRES_NAME_OF:-}" != "$STACK" ]; then POSTGRES_NAME=stampd-$(stack_hash "$STACK") POSTGRES_NAME_OF=$STACK; fi
+}
 
 postgres_answers() { "$POSTGRES_BIN/pg_isready" -q -h "$STACK/run/postgres" -U postgres -d postgres; }
 postgres_is_decided() { postgres_says_ready || ! process_runs "$STACK/run/postgres.pid"; }
@@ -342,7 +339,7 @@ stampd_configure() {
         echo "admin_key_sha256 = $hash"
         if [ "$IS_ROOT" = yes ]; then
             echo "user = $STAMPD_USER"
-            echo "socket_group = $(id -gn "$NGINX_USER")"
+            echo "socket_group = ${NGINX_GROUP:-$(id -gn "$NGINX_USER")}"
         fi
         echo "queue_key_sha256 = $key_hash"
         echo "queue_key_file = $STACK/etc/queue.key"
