@@ -19,6 +19,7 @@ import urllib3
 import journal_world
 from images import png, webp_size
 from stack import BUILD, PATIENCE_S, ROOM, SOURCE, children, free_port, is_alive, wait_until
+from thin_session import ThinSession
 
 pytestmark = pytest.mark.plain  # it is about scripts: nothing new with another build
 
@@ -172,9 +173,14 @@ def test_the_first_taste_of_the_readme(running):
 
 
 def test_starting_again_is_harmless(running):
-    pids = running.pids()
+    def servers():
+        return [(running.pid(part), set(children(running.pid(part)))) for part in ('stampd', 'nginx', 'queue', 'journal', 'schema')]
+
+    postgres, before = running.pid('postgres'), servers()  # the children of PostgreSQL come and go
     running.good('start')
-    assert running.pids() == pids
+    assert running.pid('postgres') == postgres
+    for (pid, those), (former_pid, former) in zip(servers(), before):
+        assert pid == former_pid and those <= former, 'nothing is started; a process of nginx ends after a minute'
     assert 'runs, pid' in running.good('status')
 
 
@@ -256,7 +262,7 @@ def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory
     not enter the folder of the build."""
     build = Path(tempfile.mkdtemp(prefix='stampd-build-', dir=ROOM))
     (build / 'src').mkdir()
-    statuses, over = [], threading.Event()
+    statuses, over, certificate = [], threading.Event(), str(running.state / 'etc/certificate.pem')
 
     def give():
         for program in ('stampd', 'stampctl', 'stamp-queue', 'stamp-journal'):
@@ -264,12 +270,14 @@ def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory
             (build / 'src' / f'{program}.new').rename(build / 'src' / program)
 
     def ask(kept):
-        with requests.Session() as own:
-            own.verify = False
-            while not over.is_set():
-                answer = (own if kept else requests).post(f'https://localhost:{running.port}/demo/op/get', verify=False, timeout=60,
-                                                          json={'param': {'docs': [{'c': 'Package', 'id': 'libc6'}]}})
+        address = f'https://localhost:{running.port}'
+        with ThinSession(address) as own:
+            own.verify = certificate
+            while not over.wait(0.01):  # they need not fill a processor
+                answer = own.post(f'{address}/demo/op/get', timeout=60, json={'param': {'docs': [{'c': 'Package', 'id': 'libc6'}]}})
                 statuses.append(answer.status_code)
+                if not kept:
+                    own.drop_idle()
 
     give()
     threads = [threading.Thread(target=ask, args=(number % 2,)) for number in range(4)]
