@@ -9,7 +9,7 @@
 #include "segment/namespaces.h"
 #include "segment/segment.h"
 
-enum { REFUSALS_MOST = 192, REFUSALS_QUOTAS = 48, REFUSALS_CODE_BYTES = 16, REFUSALS_STATUSES = 16 };
+enum { REFUSALS_MOST = 224, REFUSALS_QUOTAS = 48, REFUSALS_CODE_BYTES = 16, REFUSALS_STATUSES = 16 };
 struct refusals_board {
     struct refusals_of_quotas {
         _Alignas(64) _Atomic uint64_t code[REFUSALS_CODE_BYTES / 8];
