@@ -44,6 +44,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/keep-a-collection.md \
 	doc/how-to/keep-short-lived-values.md \
 	doc/how-to/model-data.md \
+	doc/how-to/search-in-sql.md \
 	doc/how-to/translate-queries.md \
 	doc/how-to/move-a-namespace.md \
 	doc/how-to/move-your-data-in.md \
@@ -85,6 +86,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/reference/resp.md \
 	doc/reference/rules.md \
 	doc/reference/schema.md \
+	doc/reference/searches.md \
 	doc/reference/spool.md \
 	doc/reference/subscriptions.md \
 	doc/reference/tasks.md \

@@ -152,6 +152,7 @@ libstampd_a_SOURCES = \
 	src/control/schema/schema_join.c \
 	src/control/schema/schema_plan.c src/control/schema/schema_plan.h \
 	src/control/schema/schema_plan_indexes.c src/control/schema/schema_plan_indexes.h \
+	src/control/schema/schema_searches_sql.c src/control/schema/schema_searches_sql.h \
 	src/control/schema/schema_sql.c src/control/schema/schema_sql.h \
 	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
 	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
@@ -206,6 +207,7 @@ libstampd_a_SOURCES = \
 	src/edge/pg/pg_connect.c \
 	src/edge/pg/pg_conninfo.c src/edge/pg/pg_conninfo.h \
 	src/edge/pg/pg_copy.c src/edge/pg/pg_copy.h \
+	src/edge/pg/pg_describe.c src/edge/pg/pg_describe.h \
 	src/edge/pg/pg_hosts.c src/edge/pg/pg_hosts.h \
 	src/edge/pg/pg_params.c src/edge/pg/pg_params.h \
 	src/edge/pg/pg_pipeline.c src/edge/pg/pg_pipeline.h \
@@ -338,10 +340,12 @@ libstampd_a_SOURCES = \
 	src/model/rules/rules_schema.c src/model/rules/rules_schema.h \
 	src/model/rules/rules_sight.c src/model/rules/rules_sight.h \
 	src/model/schema/definition.c src/model/schema/definition.h \
+	src/model/schema/named_search.c src/model/schema/named_search.h \
 	src/model/schema/schema.c src/model/schema/schema.h \
 	src/model/schema/schema_class.h \
 	src/model/schema/schema_read.c \
 	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
+	src/model/schema/schema_searches.c src/model/schema/schema_searches.h \
 	src/model/schema/schema_texts.c src/model/schema/schema_texts.h \
 	src/model/schema/search.c src/model/schema/search.h \
 	src/model/schema/search_marks.c src/model/schema/search_marks.h \
@@ -432,6 +436,7 @@ libstampd_a_SOURCES = \
 	src/operation/documents/put.c \
 	src/operation/documents/put_beside.c src/operation/documents/put_beside.h \
 	src/operation/documents/resource.c src/operation/documents/resource.h \
+	src/operation/documents/search.c \
 	src/operation/documents/volumes.c \
 	src/operation/execute.c src/operation/execute.h \
 	src/operation/files.c src/operation/files.h \

@@ -43,6 +43,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},
         {"find", "Search documents by what their items contain.", control_find},
         {"change", "Change or remove what a search finds.", control_change},
+        {"search", "Run a search in SQL that the schema declares.", control_search},
         {"purge", "Delete documents by class, id and age.", control_purge},
         {"export", "Write a namespace into an archive.", control_export},
         {"import", "Bring the documents of an archive into a namespace.", control_import},

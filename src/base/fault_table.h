@@ -52,6 +52,7 @@ FAULT(NATTACHMENT, "There is no such attachment.", 404, 404, false, FINAL, "its 
 FAULT(NUPLOAD, "There is no such upload.", 404, 404, false, FINAL, "its name")
 FAULT(NSUBSCRIPTION, "The session has no subscription.", 404, 404, false, FINAL, "")
 FAULT(NFIELD, "Not exported, so it cannot be searched.", 404, 404, false, FINAL, "class, class of items, field")
+FAULT(NSEARCH, "The namespace has no such search for this caller.", 404, 404, false, FINAL, "its name")
 FAULT(BREADONLY, "An operation tried to change a document that it may only read.", 500, 500, false, AGAIN, "")
 FAULT(BINTERNAL, "Internal error.", 500, 500, true, AGAIN, "")
 FAULT(BMODULE, "Invalid call by the application module.", 500, 500, true, AGAIN, "what the module did")

@@ -96,6 +96,7 @@ NUMBER(limit_read_ms, 2000, 10, 3600000, "ms", "Time that the searches, lists an
 NUMBER(limit_resource_bytes, 4194304, 1024, 134217728, "bytes", "Largest file of a namespace, served under /{ns}/res/.")
 NUMBER(limit_resources, 1000, 1, 10000, "files", "Files of one namespace.")
 NUMBER(limit_resources_mb, 64, 1, 65536, "MiB", "All files of one namespace together.")
+NUMBER(limit_search_rows, 1000, 1, 100000, "rows", "Rows of an answer to a named search.")
 NUMBER(limit_spool_records, 500, 1, 10000, "records", "Records of a spool that one request may store.")
 NUMBER(limit_stream_ms, 20000, 100, 3600000, "ms", "Time that a streamed collection may take without the administrator's key.")
 NUMBER(limit_subscription_days, 90, 1, 3650, "days", "Longest time that a subscription may last.")

@@ -78,6 +78,7 @@ int control_ns(struct control *control, int argc, char **argv);
 int control_export(struct control *control, int argc, char **argv);
 int control_change(struct control *control, int argc, char **argv);
 int control_find(struct control *control, int argc, char **argv);
+int control_search(struct control *control, int argc, char **argv);
 int control_files(struct control *control, int argc, char **argv);
 int control_import(struct control *control, int argc, char **argv);
 int control_import_couchdb(struct control *control, int argc, char **argv);

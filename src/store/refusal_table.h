@@ -7,7 +7,7 @@
 REFUSAL(MOVED, "ST001", "CORE CORE_ONE BORN", "Documents are not at the versions seen; the detail is JSON [[class, id, version now]…].")
 REFUSAL(FENCED, "ST002", "TASK_END TASK_END_ONE TASK_STEP CRON_END", "Tasks no longer belong to this attempt; the detail is a JSON list of their ids.")
 REFUSAL(ANSWERED, "ST003", "IDEMPOTENCY", "An answer is already stored under the Idempotency-Key.")
-REFUSAL(SCHEMA, "ST004", "CORE CORE_ONE COPY_LOCK search", "The schema has another number.")
+REFUSAL(SCHEMA, "ST004", "CORE CORE_ONE COPY_LOCK search search_ready", "The schema has another number.")
 REFUSAL(UNIQUE, "ST005", "unique_write", "A unique value is taken; the detail is JSON [property, class, document, value, document that has it].")
 REFUSAL(UNRESERVED, "ST006", "global_note", "SQL takes a value that is unique in all namespaces; only requests to the server reserve one.")
 REFUSAL(SUBSCRIPTIONS, "ST007", "subscription_put", "limit_subscriptions")
@@ -29,4 +29,5 @@ REFUSAL(QUOTA_OF_NAMESPACE, "ST032", "subscription_put", "quotas.namespace.subsc
 REFUSAL(FORGOTTEN, "ST033", "SPOOL_PURGE", "Some records of a spool are no longer known.")
 REFUSAL(NOT_TAKEN, "ST034", "TASK_END_TAKEN TASK_BACK_TAKEN", "The attempt of an external worker cannot be ended without reading it, or reading it again, first.")
 REFUSAL(LOOKED, "ST035", "search", "A search would look at more items than limit_find_items.")
+REFUSAL(UNOWNED, "ST036", "search_ready", "The function of a named search does not run as the role stampd_search.")
 /* clang-format on */

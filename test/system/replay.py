@@ -154,7 +154,8 @@ class Replay:
         return STAMP.sub(lambda match: self.stamps.get(match[0], match[0]), example.request).replace(DEMONSTRATION, '$URL')
 
     def schema(self, example):
-        Schemas(self.stack, None).apply('lab', json.loads(example.request)['classes'])
+        declared = json.loads(example.request)
+        Schemas(self.stack, None).apply('lab', declared['classes'], searches=declared.get('searches'))
 
     def sh(self, example):
         self.judge(example, ['bash', '-ec', self.command(example)])

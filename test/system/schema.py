@@ -112,9 +112,9 @@ class Schemas:
         done = self.stack.admin('schema', *words, status=status, text=text, **more)
         return done.out if status == 0 else done.error
 
-    def set(self, ns, classes, status=0):
-        return self.run('set', ns, '-', text=json.dumps({'classes': classes}), status=status)
+    def set(self, ns, classes, status=0, searches=None):
+        return self.run('set', ns, '-', text=json.dumps({'classes': classes, **({'searches': searches} if searches else {})}), status=status)
 
-    def apply(self, ns, classes, *words, **more):
-        self.set(ns, classes)
+    def apply(self, ns, classes, *words, searches=None, **more):
+        self.set(ns, classes, searches=searches)
         return self.run('apply', ns, *words, **more)

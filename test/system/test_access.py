@@ -19,6 +19,7 @@ SECRET = 'the-word-that-nobody-else-may-know'
 SESSION = 'a-session-of-the-administrator'
 SCHEMA = {'Secret': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'word': 'string'}}},
                      'collections': {'all': {'key': ['Main.team'], 'mutable': True}}}}
+SEARCHES = {'words': {'class': 'Secret', 'params': [['id', 'string']], 'result': [['word', 'json']], 'sql': "select value -> 'word' as word from items where class = 'Secret' and id = $1"}}
 THERE, NOT_THERE = 'this-id', 'that-id'  # no operation's name has them
 SILENT = {'done', 'fail', 'keep', 'owntask', 'schema', 'take', 'warnings', 'pushkey', 'record', 'volumes', 'metrics', 'openapi', 'explain', 'Text', 'GroupReport'}  # no task, declarations and lines of the log, no push key, numbers for administrators alone, no content, no synchronisations, no such group
 
@@ -37,7 +38,7 @@ def secrets(stack, tmp_path_factory):
     schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
     for ns, mode in MODES.items():
         if mode != 'key':
-            schemas.apply(ns, SCHEMA)
+            schemas.apply(ns, SCHEMA, searches=SEARCHES)
         stack.put(ns, {'c': 'Secret', 'id': THERE, 'items': [{'c': 'Main', 'j': {'word': SECRET, 'team': 'all'}}]}, admin=True)
         stack.op(ns, 'subs', {'defs': [f'Secret/{THERE}', 'Secret']}, session=SESSION, admin=True)
     stack.admin('ns', 'off', 'rest', 'at rest')
@@ -61,7 +62,7 @@ def params(operation, id_):
         'changemany': [{'c': 'Secret', 'i': 'Main', 'id': {'t': 'eq', 'v1': id_}, **act} for act in ({'delete': True}, {'merge': {}})],
         'collection': [{'c': 'Secret', 'collection': 'all', 'value': 'all', 'want': want} for want in ('ids', 'docs')]
         + [{'c': 'Secret', 'collection': 'all', 'value': 'all', 'stream': True}],
-        'sync': [{}], 'pushkey': [{}], 'record': [{'commands': []}, {'commands': [{'do': 'get'}]}],
+        'search': [{'name': 'words', 'args': {'id': id_}}], 'sync': [{}], 'pushkey': [{}], 'record': [{'commands': []}, {'commands': [{'do': 'get'}]}],
         'subs': [{}, {'defs': [f'Secret/{id_}']}],
         'task': [{'op': 'put', 'param': {'docs': [name]}}, {'op': 'Rule'}, {'op': 'NoSuchOperation'}],
         'spool': [{'series': 'ab' * 16, 'records': [{'n': 1, 'd': '0' * 64, 'task': {'op': 'put', 'param': {'docs': [name]}}}]}],
@@ -115,7 +116,7 @@ def may_read(ns):
 
 def test_the_list_is_of_all_operations(secrets):
     names = {operation['name'] for operation in listed(secrets)}
-    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'changemany', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'record', 'copy', 'volumes', 'metrics', 'Hello', 'Look', 'Rule',
+    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'search', 'changemany', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'record', 'copy', 'volumes', 'metrics', 'Hello', 'Look', 'Rule',
             'GroupReport', 'GET', 'PUT', 'PATCH', 'DELETE'} <= names
     for name in names - {'GET', 'PUT', 'PATCH', 'DELETE'}:
         assert secrets.request('POST', f'/lab/op/{name}', json={'param': {}}, admin=True).text.count('NOPERATION') == 0
@@ -150,7 +151,7 @@ def test_the_same_requests_return_it_to_those_who_may(secrets, ns, bearer):
     for operation in listed(secrets):
         if operation['kind'] == 'resource' or operation['does'] != 'reads' or operation['name'] in SILENT:
             continue
-        if ns == 'z' and operation['name'] in ('find', 'changemany', 'collection'):
+        if ns == 'z' and operation['name'] in ('find', 'search', 'changemany', 'collection'):
             continue  # no schema there
         texts = []
         for method, path, how in requests_for(ns, operation, THERE):

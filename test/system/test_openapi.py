@@ -41,7 +41,9 @@ def kit():
 def world(stack, tmp_path_factory):
     schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
     for ns in ('lab', 'demo', 'shut', 'team'):
-        schemas.apply(ns, {**SCHEMA, **(TREE_SCHEMA if ns == 'lab' else {})})
+        teams = {'class': 'Note', 'params': [['team', 'string']], 'result': [['id', 'string'], ['value', 'json']],
+                 'sql': "select id, value from items where class = 'Note' and item = 'Main' and value ->> 'team' = $1"}
+        schemas.apply(ns, {**SCHEMA, **(TREE_SCHEMA if ns == 'lab' else {})}, searches={'teams': teams})
     stack.op('z', 'ns', {'set': {'ns': 'team', 'rules': RULES}}, admin=True)
     stack.admin('ns', 'accounts', 'team', '{"registration":"open","whois":"account","mail_login":true}')
     wait_until(lambda: stack.request('POST', '/team/op/login', json={'param': {'name': 'x', 'password': 'correct horse battery'}}).json().get('code') == 'SKEY', what='the accounts')
@@ -151,6 +153,7 @@ PARAMS = [('put', {'docs': [{'c': 'Note', 'id': 'a', 'items': [MAIN, LINE, TEXT]
           ('find', {'c': 'Note', 'i': 'Main', 'order': '-team'}), ('find', {'c': 'Note', 'i': 'Main', 'want': 'count', 'limit': 1}),
           ('find', {'c': 'Note', 'i': 'Main', 'want': 'docs', 'where': [{'not': {'or': [{'f': 'team', 't': 'eq', 'v1': 'blue'}]}}], 'v': {'t': 'gt', 'v1': 1}, 'ct': {'t': 'in', 'v1': [1, 2]}}),
           ('find', {'c': 'Note', 'i': 'Main', 'want': ['team']}), ('find', {'c': 'Note', 'i': 'Main', 'want': {'max': 'team'}}), ('find', {'c': 'Note', 'i': 'Main', 'want': {'by': ['team']}}),
+          ('search', {'name': 'teams', 'args': {'team': 'red'}}), ('search', {'name': 'teams'}),
           ('collection', {'c': 'Note', 'collection': 'all', 'value': 'red'}), ('collection', {'c': 'Note', 'collection': 'all', 'value': 'red', 'want': 'ids'}),
           ('task', {'op': 'put', 'param': {'docs': []}, 'delay': 3600}), ('tasks', {'backlog': True}), ('volumes', {}), ('subs', {'defs': ['Note', 'Note/a']}), ('subs', {}), ('explain', {'c': 'Note', 'id': 'a'}),
           ('explain', {'cases': [{'may': 'read', 'document': {'c': 'Note', 'id': 'a'}, 'expected': False}], 'rules': {}})]

@@ -104,7 +104,7 @@ COUNTED = {
         'sync': op('sync', syncs=[NAMED]), 'list': op('list', {}), 'put': op('put', {'docs': [NOTE]}), 'GET': resource('GET', 'one'),
         'PUT': resource('PUT', 'two', {'items': NOTE['items']}), 'collection': op('collection', ALL), 'public': op('Quiet', {'id': 'x'}),
         'find': op('find', {'c': 'Note', 'i': 'Main', 'want': 'ids', 'id': {'t': 'eq', 'v1': 'one'}}), 'task': op('task', {'op': 'Count', 'param': {'id': 'x'}}),
-        'subs': op('subs', {'defs': ['Note']}, session=SESSION)},
+        'search': op('search', {'name': 'none'}), 'subs': op('subs', {'defs': ['Note']}, session=SESSION)},
     'writes': {
         'put': op('put', {'docs': [NOTE]}), 'PUT': resource('PUT', 'two', {'items': NOTE['items']}),
         'PATCH': resource('PATCH', 'one', {'items': NOTE['items']}), 'DELETE': resource('DELETE', 'three'),

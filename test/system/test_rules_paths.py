@@ -41,6 +41,8 @@ ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': FIELDS}, 'Secret': 
 SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['Main.team'], 'mutable': True},
                                                               'secret': {'key': ['Secret.team'], 'mutable': True}}}
           for name in (*RULES, 'Crew', 'Other')}
+SEARCHES = {f'of{name}': {'class': name, 'result': [['id', 'string'], ['v', 'long'], ['value', 'json']],
+                          'sql': f"select id, v, value from items where class = '{name}' order by id, item, key"} for name in SCHEMA}
 MARK = 'SECRET'
 SEARCH = 'Seek'  # an operation of the module, which is trusted; its searches are judged
 ACCOUNTS = {name: name.ljust(22, 'A') for name in ('ann', 'bob')}
@@ -123,7 +125,7 @@ def worlds(stack, tmp_path_factory):
         conf = stack.get('z', ('Namespace', ns), admin=True)['items'][0]['j']
         stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Conf', 'j': {**conf, 'accounts': {}, 'workers': QUEUES}}, {'c': 'Rules', 'j': RULES}]}, admin=True)
         stack.put(ns, *(account(name, ['staff'] if name in ('eve', 'bot', *WITHOUT) else ()) for name in IDS), admin=True)
-        Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, SCHEMA)
+        Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, SCHEMA, searches=SEARCHES)
         for one, is_hidden in DOCUMENTS:
             if ns == 'full' or not is_hidden:
                 stack.put(ns, one, admin=True)
@@ -234,6 +236,7 @@ def gathering(name):
                    ('collection', 'POST', 'op/collection', {'param': {**of_all, 'collection': collection, 'want': want, **limit}}, {}))
     for item, act in itertools.product(('Main', 'Secret'), ({'delete': True}, {'del': True}, {'merge': {'team': 'green'}})):
         yield f'change {item} {act}', ('changemany', 'POST', 'op/changemany', {'param': {'c': name, 'i': item, 'where': by_team, **act}}, {})
+    yield 'a named search', ('search', 'POST', 'op/search', {'param': {'name': f'of{name}'}}, {})
     for search in ('Items', 'Documents'):
         yield f'search of a module, {search}', (SEARCH, 'POST', f'op/{SEARCH}', {'param': {'c': name, 'search': search}}, {})
     yield 'list, prefix', ('list', 'POST', 'op/list', {'param': {'c': name, 'prefix': 'hidden'}}, {})

@@ -58,7 +58,7 @@ def contents(stack, ns, ids):
 
 COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate', 'ns move', 'ns restored', 'ns access', 'ns origins', 'ns quotas', 'ns state', 'ns off', 'ns on', 'ns map',
             'task', 'task list', 'task show', 'task history', 'task backlog', 'task run', 'task move', 'task hold', 'task drop',
-            'load', 'dump', 'find', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'key records', 'push', 'push key', 'push public', 'nginx',
+            'load', 'dump', 'find', 'search', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'key records', 'push', 'push key', 'push public', 'nginx',
             'files', 'files check', 'files copy', 'files fetch', 'files verify',
             'rules', 'rules set', 'rules show', 'rules check', 'rules test', 'rules explain',
             'account', 'account list', 'account show', 'account create', 'account password', 'account disable', 'account enable', 'account sessions',

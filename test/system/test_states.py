@@ -36,7 +36,8 @@ def kit():
 
 @pytest.fixture(scope='module')
 def demo(stack, tmp_path_factory):
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('demo', SCHEMA)
+    notes = {'class': 'Note', 'result': [['id', 'string']], 'sql': 'select id from documents'}
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('demo', SCHEMA, searches={'notes': notes})
     stack.put('demo', {**NAME, **OF_TEAM})
     stack.op('demo', 'subs', {'defs': ['Note']}, session=SESSION)
     return stack
@@ -79,6 +80,7 @@ PATHS = {
     'sync': ('POST', 'op/sync', {'syncs': [NAME]}, {}, False, False),
     'list': ('POST', 'op/list', {'param': {}}, {}, False, False),
     'find': ('POST', 'op/find', {'param': {'c': 'Note', 'i': 'Main', 'want': 'ids', 'id': {'t': 'eq', 'v1': 'one'}}}, {}, False, False),
+    'search': ('POST', 'op/search', {'param': {'name': 'notes'}}, {}, False, False),
     'collection': ('POST', 'op/collection', {'param': OF_ALL}, {}, False, False),
     'collection, streamed': ('POST', 'op/collection', {'param': {**OF_ALL, 'stream': True}}, {}, False, False),
     'put': ('POST', 'op/put', {'param': {'docs': [{**NAME, **OF_TEAM}]}}, {}, True, False),

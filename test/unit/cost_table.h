@@ -34,6 +34,7 @@ COST(put, "`limit_documents` documents of `limit_items` items and `limit_documen
 COST(record, "records in memory: a share of `limit_namespace_records_mb`", "short", "a day where `anyone` may write, else as the rule says")
 COST(register, "an account, a session", DIGEST, "the account for good; an anonymous one `anonymous_days` of the namespace")
 COST(reset, "a ticket, a mail of `limit_client_mails`, `limit_address_mails` and `limit_namespace_mails`", "short", "the ticket, until it is used or expires")
+COST(search, "`limit_search_rows` rows, of all that the administrator's SQL reads for them", LONG_READ ", and 1 GB of files for what it sorts", "nothing")
 COST(sessions, "its sessions", "short", "nothing")
 COST(spool, "`limit_spool_records` tasks, by a key of the service", LONG_WRITE, "the tasks, until they are done")
 COST(subs, "`limit_definitions` definitions; of an address `limit_client_definitions` in `limit_client_subscriptions` sessions", "short",

@@ -1,4 +1,5 @@
-/* cmd_find: `stampctl find`: a search by the operation find, page after page, one result a line. */
+/* cmd_find: `stampctl find`: a search by the operation find, page after page, one result a line; and
+ * `stampctl search`: the rows of a named search. */
 #include "control/control.h"
 
 #include <stdio.h>
@@ -18,7 +19,9 @@ enum {
 
 struct find_options {
     struct target target;
+    const char *command; /* find, search: of the operation, too */
     const char *where, *id, *order, *want;
+    const char *args; /* of search */
     int64_t limit;
 };
 
@@ -26,7 +29,7 @@ struct finder {
     struct control *control;
     const struct find_options *options;
     struct http *http;
-    const char *url, *class, *item;
+    const char *url, *class, *item; /* of search: its name is the class */
     struct bytes key, cursor;
     int64_t left; /* results to print */
 };
@@ -58,10 +61,28 @@ static bool has_pages(const struct find_options *options)
     return !options->want || (strcmp(options->want, "count") != 0 && *options->want != '{');
 }
 
+static bool is_named(const struct find_options *options)
+{
+    return strcmp(options->command, "search") == 0;
+}
+
+static void write_named(const struct finder *finder, struct builder *body)
+{
+    builder_add_text(body, "\"name\":");
+    json_add_string(body, bytes_of(finder->class));
+    if (finder->options->args)
+        builder_printf(body, ",\"args\":%s", finder->options->args);
+    builder_add_text(body, "}}");
+}
+
 static void write_body(const struct finder *finder, struct builder *body)
 {
     const struct find_options *options = finder->options;
     target_begin_body(body, finder->key);
+    if (is_named(options)) {
+        write_named(finder, body);
+        return;
+    }
     builder_add_text(body, "\"c\":");
     json_add_string(body, bytes_of(finder->class));
     add_text(body, "i", bytes_of(finder->item));
@@ -88,7 +109,7 @@ static bool send_page(struct finder *finder, struct http_result *result_r)
     struct builder body = {0};
     write_body(finder, &body);
     bool is_answered = ask_server(finder->control, finder->http, finder->url, builder_bytes(&body),
-                                  finder->options->target.retry_s, "find", result_r);
+                                  finder->options->target.retry_s, finder->options->command, result_r);
     builder_free(&body);
     return is_answered;
 }
@@ -112,7 +133,7 @@ static bool print_page(struct finder *finder, struct bytes text)
     const struct json *list = out && out->kind == JSON_OBJECT ? out->first : NULL;
     const struct json *cursor = json_member(out, "cursor");
     if (!list) {
-        message_print("find: this is no answer of stampd");
+        message_print("%s: this is no answer of stampd", finder->options->command);
         return false;
     }
     finder->cursor = NO_BYTES;
@@ -123,6 +144,8 @@ static bool print_page(struct finder *finder, struct bytes text)
     for (const struct json *one = list->first; one; one = one->next)
         print_result(one);
     finder->left -= list->count;
+    if (is_named(finder->options) && json_member(out, "more"))
+        message_print("search: there are more rows than the server's limits allow");
     if (cursor && finder->left > 0)
         finder->cursor =
             (struct bytes){arena_copy(arena, cursor->value.data, cursor->value.size), cursor->value.size};
@@ -133,9 +156,9 @@ static int find(struct control *control, const struct find_options *options, cha
 {
     struct finder finder = {.control = control,
                             .options = options,
-                            .url = target_url(&options->target, control->arena, words[0], "find"),
+                            .url = target_url(&options->target, control->arena, words[0], options->command),
                             .class = words[1],
-                            .item = words[2],
+                            .item = is_named(options) ? NULL : words[2],
                             .left = options->limit};
     struct http_options http = target_http(&options->target);
     struct http_result result;
@@ -153,13 +176,14 @@ static int find(struct control *control, const struct find_options *options, cha
 static bool cmd_find_are_right(struct control *control, const struct find_options *options)
 {
     const char *texts[] = {options->where, options->id,
-                           options->want && strchr("[{", *options->want) ? options->want : NULL};
-    static const char *const names[] = {"where", "id", "want"};
-    if (!target_is_right(&options->target, "find"))
+                           options->want && strchr("[{", *options->want) ? options->want : NULL,
+                           options->args};
+    static const char *const names[] = {"where", "id", "want", "args"};
+    if (!target_is_right(&options->target, options->command))
         return false;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (texts[i] && !ask_is_json(control->arena, texts[i])) {
-            message_print("find: --%s: JSON is expected", names[i]);
+            message_print("%s: --%s: JSON is expected", options->command, names[i]);
             return false;
         }
     return true;
@@ -178,7 +202,7 @@ int control_find(struct control *control, int argc, char **argv)
         "  stampctl find https://localhost Post Main --ns lab --order -at --want items\n"
         "  stampctl find https://localhost Post Main --ns lab --where "
         "'{\"f\":\"room\",\"t\":\"eq\",\"v1\":\"hall\"}'\n"};
-    struct find_options options = {.target = TARGET_DEFAULT, .limit = LIMIT_STANDARD};
+    struct find_options options = {.target = TARGET_DEFAULT, .command = "find", .limit = LIMIT_STANDARD};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
         {.name = "where", .argument = "JSON", .help = "Conditions: one, or a list.", .text = &options.where},
@@ -198,6 +222,29 @@ int control_find(struct control *control, int argc, char **argv)
          .number = &options.limit,
          .least = 1,
          .most = LIMIT_MOST},
+        TARGET_CONFIG_LINE(control),
+    };
+    char **words;
+    int count, status;
+    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
+    return cmd_find_are_right(control, &options) ? find(control, &options, words) : CONTROL_WRONG;
+}
+
+int control_search(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "search",
+        "URL NAME",
+        2,
+        2,
+        "Run a search in SQL that the schema declares.",
+        "Prints one row a line, as JSON, for example\n"
+        "  stampctl search https://localhost turnover --ns lab --args '{\"least\":5}'\n"};
+    struct find_options options = {.target = TARGET_DEFAULT, .command = "search", .limit = LIMIT_MOST};
+    const struct option_line lines[] = {
+        TARGET_LINES(&options.target),
+        {.name = "args", .argument = "JSON", .help = "Its parameters: an object.", .text = &options.args},
         TARGET_CONFIG_LINE(control),
     };
     char **words;

@@ -96,13 +96,12 @@ static bool make_database(struct creation *creation, struct pg *pg)
     return true;
 }
 
-static bool alter_role(struct creation *creation, struct pg *pg, const char *role)
+static bool alter_role(struct creation *creation, struct pg *pg, const char *role, const char *setting)
 {
     struct builder sql = {0};
     builder_add_text(&sql, " in database ");
     pg_add_identifier(&sql, bytes_of(creation->database));
-    /* the refusal of a commit is an error of the statement, and does not belong in PostgreSQL's log */
-    builder_add_text(&sql, " set log_min_error_statement = panic");
+    builder_printf(&sql, " set %s", setting);
     builder_add(&sql, "", 1);
     bool is_done = ns_database_execute(pg, "alter role ", role, sql.data);
     builder_free(&sql);
@@ -125,7 +124,10 @@ static bool give_rights(struct creation *creation, struct pg *pg)
     builder_free(&sql);
     if (!is_done)
         return false;
-    return !pg_get_bool(result, 0, 0) || alter_role(creation, pg, role);
+    /* The refusal of a commit is an error of the statement, and does not belong in PostgreSQL's log.  A named
+     * search that sorts too much is to fail before the disk is full. */
+    return !pg_get_bool(result, 0, 0) || (alter_role(creation, pg, role, "log_min_error_statement = panic") &&
+                                          alter_role(creation, pg, role, "temp_file_limit = '1GB'"));
 }
 
 /* The migrations grant the tables' rights to the role stampd; workers of another name become its members. */

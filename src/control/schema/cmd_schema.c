@@ -369,6 +369,18 @@ static bool agrees_on_ids(struct control *control, struct pg *pg, const char *co
     return true;
 }
 
+/* SQL reads no contents that are encrypted, nor the configurations and keys of z. */
+static bool may_have_searches(struct control *control, struct pg *pg, const char *code,
+                              const struct schema *schema)
+{
+    if (!schema->search_count)
+        return true;
+    if (strcmp(code, "z") != 0)
+        return ns_keys_refuse(control, pg, "a schema with searches");
+    message_print("searches: z has none: it holds the configurations of the others");
+    return false;
+}
+
 /* The option of plan and apply. */
 #define VERSION_LINE(version)                                                                                \
     {                                                                                                        \
@@ -398,6 +410,7 @@ static bool open_plan(struct control *control, const char *code, int64_t version
                 "properties that are unique in all namespaces, "
                 "copies or mutations")) &&
            agrees_on_ids(control, target->pg, code, joined) &&
+           may_have_searches(control, target->pg, code, joined) &&
            schema_plan_make(control, target->pg, joined, plan);
 }
 

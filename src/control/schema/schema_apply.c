@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
+#include "control/schema/schema_searches_sql.h"
 #include "control/schema/schema_wait.h"
 #include "edge/json/json.h"
 #include "store/documents/reservations.h"
@@ -292,14 +293,32 @@ enum {
     REPORT_EVERY_MS = 5000,
 };
 
-/* The commit belongs to the statement: nothing after an error is run. */
+/* The commit belongs to the statement: nothing after an error is run.  A step with searches makes them first;
+ * false, with `is_refused_r`: one of them was refused, which is reported. */
+static bool run_locked_once(struct control *control, struct pg *pg, const struct step *step,
+                            bool *is_refused_r)
+{
+    bool has_searches = step->searches && step->searches->search_count;
+    const char *sql = arena_printf(control->arena, "begin; set local lock_timeout = '200ms';\n%s%s",
+                                   step->sql, has_searches ? "" : "commit;");
+    *is_refused_r = false;
+    enum fault fault = pg_execute(pg, sql);
+    if (fault || !has_searches)
+        return !fault;
+    *is_refused_r = !schema_searches_sql_make(control, pg, step->searches, control_worker_role(control));
+    return !*is_refused_r && pg_execute(pg, "commit") == FAULT_NONE;
+}
+
 static bool run_locked(struct control *control, struct pg *pg, const struct step *step)
 {
-    const char *sql =
-        arena_printf(control->arena, "begin; set local lock_timeout = '200ms';\n%scommit;", step->sql);
     for (int try = 0; try < LOCK_TRIES; try++) {
-        if (pg_execute(pg, sql) == FAULT_NONE)
+        bool is_refused;
+        if (run_locked_once(control, pg, step, &is_refused))
             return true;
+        if (is_refused) {
+            (void)!pg_execute(pg, "rollback");
+            return false;
+        }
         const char *state = pg_sqlstate(pg);
         bool is_again = strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0;
         const char *why = arena_copy(control->arena, pg_message(pg), strlen(pg_message(pg)));

@@ -64,6 +64,23 @@ static bool read_followed(struct control *control, struct pg *pg, struct catalog
     return true;
 }
 
+static bool read_searches(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(
+            control, pg, "reading the searches",
+            "select substr(p.proname, 3)::text from pg_proc p join pg_roles r on r.oid = p.proowner"
+            " where p.pronamespace = 'stampd'::regnamespace and p.proname ~ '^q_[A-Za-z0-9]+_run$'"
+            " and r.rolname = 'stampd_search'",
+            NULL, &rows))
+        return false;
+    catalog->search_count = (size_t)pg_rows(rows);
+    catalog->searches = ARENA_ARRAY(control->arena, struct bytes, catalog->search_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->searches[row] = pg_get_text(rows, row, 0);
+    return true;
+}
+
 const struct catalog_column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
                                                    struct bytes name)
 {
@@ -93,7 +110,7 @@ bool schema_catalog_read(struct control *control, struct pg *pg, struct catalog 
 {
     *catalog_r = (struct catalog){0};
     return read_columns(control, pg, catalog_r) && read_indexes(control, pg, catalog_r) &&
-           read_followed(control, pg, catalog_r);
+           read_followed(control, pg, catalog_r) && read_searches(control, pg, catalog_r);
 }
 
 /* --- schema planning --- */

@@ -23,6 +23,8 @@ struct catalog {
     struct bytes
         *followed; /* collections and unique properties that are ready: "Class.name kind Item.member …" */
     size_t followed_count;
+    struct bytes *searches; /* names of functions that run as the role of searches */
+    size_t search_count;
 };
 
 /* On failure reports why. */

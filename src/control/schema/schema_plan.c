@@ -260,6 +260,8 @@ static bool add_turn(struct planning *planning, const struct schema *schema, con
 {
     struct builder *sql = schema_planning_text(planning), *content = schema_planning_text(planning),
                    *building = schema_planning_text(planning);
+    if (planning->plan->applied->search_count || schema->search_count) /* they depend on the views */
+        builder_add_text(sql, "select stampd.search_drop();\n");
     each_side(planning, schema, kept, sql, add_side_sql);
     each_side(planning, schema, kept, building, add_building);
     add_mutated(planning, schema, sql, building);
@@ -271,6 +273,7 @@ static bool add_turn(struct planning *planning, const struct schema *schema, con
     schema_sql_literal(sql, builder_bytes(building));
     builder_add_text(sql, " where one;\n");
     schema_planning_add(planning, STEP_LOCKED, what, sql);
+    planning->plan->steps[planning->plan->count - 1].searches = schema;
     return building->size > 0;
 }
 
@@ -411,6 +414,19 @@ static bool schema_plan_is_same(struct planning *planning, const struct schema *
     return bytes_equal(builder_bytes(a), builder_bytes(b));
 }
 
+/* Are all functions of its searches there? */
+static bool has_searches(const struct planning *planning, const struct schema *wanted)
+{
+    const struct catalog *catalog = &planning->catalog;
+    size_t found = 0;
+    for (size_t s = 0; s < wanted->search_count; s++)
+        for (size_t i = 0; i < catalog->search_count; i++) {
+            struct bytes name = {catalog->searches[i].data, catalog->searches[i].size - strlen("_run")};
+            found += bytes_equal(name, wanted->searches[s].name);
+        }
+    return found == wanted->search_count;
+}
+
 static void make_steps(struct planning *planning, const struct schema *wanted)
 {
     const struct schema *kept = find_kept(planning, wanted);
@@ -422,11 +438,16 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     is_building = words->size > 0;
     size_t mutated = add_mutations(planning, wanted, true);
     if (has_extras) {
-        add_turn(planning, kept, kept, "applying the schema without what is no longer declared");
+        struct schema *without = ARENA_NEW(planning->arena, struct schema);
+        *without = *kept;
+        without->search_count = 0; /* they may read what is still to be added */
+        add_turn(planning, without, kept, "applying the schema without what is no longer declared");
         schema_planning_add(planning, STEP_WAIT, "waiting for older transactions", NULL);
         add_drops(planning, kept, false);
     }
-    if (grows || (!has_extras && !schema_plan_is_same(planning, planning->plan->applied, wanted)))
+    if (grows || (has_extras && wanted->search_count) ||
+        (!has_extras && (!schema_plan_is_same(planning, planning->plan->applied, wanted) ||
+                         !has_searches(planning, wanted))))
         add_turn(planning, wanted, kept, "applying the schema: commits write its fields from here on");
     if (takes_ends(planning, wanted))
         add_forgetting(planning);

@@ -15,9 +15,10 @@ enum step_kind {
 
 struct step {
     enum step_kind kind;
-    const char *what;      /* for people */
-    const char *sql;       /* of LOCKED and ALONE; without begin and commit */
-    struct side_name side; /* of FILL */
+    const char *what;              /* for people */
+    const char *sql;               /* of LOCKED and ALONE; without begin and commit */
+    struct side_name side;         /* of FILL */
+    const struct schema *searches; /* of LOCKED: its functions are made behind it; NULL: none */
 };
 
 struct schema_plan {

@@ -219,3 +219,14 @@ bool rules_outline_tells_writer(const struct rules *rules, const struct rules_ca
             rules_outline_class(rules, caller, class, RULES_UPDATE) != RULES_NEVER) &&
            rules_outline_write(rules, caller, class, item_class) != RULES_NEVER;
 }
+
+bool rules_outline_whole(const struct rules *rules, const struct rules_caller *caller, struct bytes class)
+{
+    const struct rules_class *found = rules_find_class(rules, class);
+    bool is_whole = found && outline_list(&found->lists[RULES_READ], caller) == RULES_ALWAYS &&
+                    outline_list(&found->lists[RULES_LIST], caller) == RULES_ALWAYS;
+    for (size_t i = 0; is_whole && i < found->item_count; i++)
+        is_whole =
+            !found->items[i].see.is_declared || outline_list(&found->items[i].see, caller) == RULES_ALWAYS;
+    return is_whole;
+}

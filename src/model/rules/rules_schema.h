@@ -46,4 +46,7 @@ bool rules_outline_tells(const struct rules *rules, const struct rules_caller *c
 bool rules_outline_tells_writer(const struct rules *rules, const struct rules_caller *caller,
                                 struct bytes class, struct bytes item_class);
 
+/* May the caller read and list every document of the class, with all its items? */
+bool rules_outline_whole(const struct rules *rules, const struct rules_caller *caller, struct bytes class);
+
 #endif

@@ -52,6 +52,13 @@ const struct schema_field *schema_find_field(const struct schema_item *item, str
     return place < 0 ? NULL : &item->fields[place];
 }
 
+const struct named_search *schema_find_search(const struct schema *schema, struct bytes name)
+{
+    ptrdiff_t place =
+        schema ? schema_place_of(schema->searches, schema->search_count, sizeof *schema->searches, name) : -1;
+    return place < 0 ? NULL : &schema->searches[place];
+}
+
 const char *schema_refusal(const struct schema *schema, struct bytes document_class, struct bytes item_class,
                            bool is_singleton, bool is_raw)
 {
@@ -379,12 +386,46 @@ static void add_class(struct builder *text, const struct schema_class *class)
     builder_add_text(text, "}");
 }
 
+/* Names and types, in their order. */
+static void add_values(struct builder *text, const char *name, const struct named_search_value *values,
+                       size_t count)
+{
+    if (!count)
+        return;
+    schema_add_name(text, bytes_of(name));
+    for (size_t i = 0; i < count; i++)
+        builder_printf(text, "%s[\"%.*s\",\"%s\"]", i ? "," : "[", (int)values[i].name.size,
+                       values[i].name.data, named_search_type_name(&values[i]));
+    builder_add_text(text, "]");
+}
+
+static void add_searches(struct builder *text, const struct schema *schema)
+{
+    builder_add_text(text, ",\"searches\":{");
+    for (size_t i = 0; i < schema->search_count; i++) {
+        const struct named_search *search = &schema->searches[i];
+        schema_add_name(text, search->name);
+        builder_add_text(text, "{");
+        schema_add_name(text, BYTES("class"));
+        json_add_string(text, search->class);
+        add_values(text, "params", search->params, search->param_count);
+        add_values(text, "result", search->columns, search->column_count);
+        schema_add_name(text, BYTES("sql"));
+        json_add_string(text, search->sql);
+        builder_add_text(text, "}");
+    }
+    builder_add_text(text, "}");
+}
+
 void schema_write(const struct schema *schema, struct builder *text)
 {
     builder_add_text(text, "{\"classes\":{");
     for (size_t i = 0; i < schema->class_count; i++)
         add_class(text, &schema->classes[i]);
-    builder_add_text(text, "}}");
+    builder_add_text(text, "}");
+    if (schema->search_count)
+        add_searches(text, schema);
+    builder_add_text(text, "}");
 }
 
 /* --- schema index --- */

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/builder.h"
 #include "base/fault.h"
+#include "model/schema/named_search.h"
 #include "model/schema/schema_class.h"
 
 struct schema {
@@ -18,6 +19,8 @@ struct schema {
     struct bytes secret; /* of the namespace: signs its cursors and tokens; applied schemas only */
     const struct schema_class *classes;
     size_t class_count;
+    const struct named_search *searches; /* in the order of their names */
+    size_t search_count;
     bool has_old;        /* some class may have contents of older releases */
     bool has_copies;     /* some item is copied */
     bool has_contents;   /* contents of some item are checked */
@@ -45,6 +48,7 @@ const struct schema_class *schema_find_class(const struct schema *schema, struct
 const struct schema_item *schema_find_item(const struct schema_class *class, struct bytes name);
 const struct schema_collection *schema_find_collection(const struct schema_class *class, struct bytes name);
 const struct schema_field *schema_find_field(const struct schema_item *item, struct bytes name);
+const struct named_search *schema_find_search(const struct schema *schema, struct bytes name);
 
 /* Why a document of this class cannot have such an item, in one sentence; NULL: it can. */
 const char *schema_refusal(const struct schema *schema, struct bytes document_class, struct bytes item_class,

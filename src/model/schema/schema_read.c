@@ -8,6 +8,7 @@
 #include "model/content/content.h"
 #include "model/document/mutation.h"
 #include "model/schema/schema_reader.h"
+#include "model/schema/schema_searches.h"
 #include "model/schema/schema_texts.h"
 #include "edge/json/json.h"
 
@@ -516,7 +517,7 @@ static bool judge_copies(struct schema_reader *reader, struct schema *schema)
 static bool schema_read_read_classes(struct schema_reader *reader, struct schema_node root,
                                      struct schema *schema)
 {
-    static const char *const members[] = {"classes", NULL};
+    static const char *const members[] = {"classes", "searches", NULL};
     if (!schema_reader_is_object(reader, root, "An object with the member classes is expected.") ||
         !schema_reader_has_only(reader, root, members))
         return false;
@@ -535,7 +536,7 @@ static bool schema_read_read_classes(struct schema_reader *reader, struct schema
     qsort(classes, schema->class_count, sizeof *classes, schema_read_compare_names);
     schema->classes = classes;
     note_uses(schema);
-    return judge_copies(reader, schema);
+    return schema_searches_read(reader, root, schema) && judge_copies(reader, schema);
 }
 
 enum fault schema_read(struct arena *arena, struct bytes text, struct schema **schema_r,

@@ -23,7 +23,7 @@ SUSPECT_MOST = 2  # repetitions after a fault that the request itself may have c
 AVAILABLE_S = 0.05, 5.0  # the shortest and the longest pause before a repetition, but for what the server asks for
 
 # Twice is as once: what reads, and the ends of tasks.
-REPEATABLE = frozenset({'get', 'sync', 'list', 'find', 'collection', 'whois', 'keep', 'done', 'fail'})
+REPEATABLE = frozenset({'get', 'sync', 'list', 'find', 'search', 'collection', 'whois', 'keep', 'done', 'fail'})
 KEYED = frozenset({'put', 'task'})  # and the operations of applications, which begin with a capital letter
 
 

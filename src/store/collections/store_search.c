@@ -335,6 +335,54 @@ enum fault store_search_marks(struct store *store, int ns, struct arena *arena,
     return fault;
 }
 
+/* --- named searches ------------------------------------------------------------------------------ */
+
+/* What the search itself, not the server, has come to. */
+static enum fault judge_named(const char *sqlstate, enum fault fault)
+{
+    bool is_lost = strcmp(sqlstate, "42883") == 0 || strcmp(sqlstate, "42501") == 0;
+    if (is_lost || refusal_of(sqlstate) == REFUSAL_UNOWNED) /* no such function, or not ours to run */
+        return FAULT_OBUILDING;
+    if (strcmp(sqlstate, "53400") == 0)
+        return FAULT_ALIMIT;
+    return strncmp(sqlstate, "22", 2) == 0 ? FAULT_AARG : fault;
+}
+
+enum fault store_search_named(struct store *store, int ns, struct arena *arena,
+                              const struct named_search *search, int64_t schema_number,
+                              const struct pg_params *values, struct named_rows *rows_r)
+{
+    const struct settings *settings = store_settings(store);
+    struct builder sql = {0};
+    struct pg_result *result;
+    struct pg_params params = *values;
+    *rows_r = (struct named_rows){0};
+    pg_params_add_i64(&params, schema_number);
+    pg_params_add_i64(&params, settings->limit_search_rows + 1);
+    pg_params_add_i64(&params, settings->limit_document_bytes);
+    named_search_add_call(search, &sql);
+    const char *text = arena_copy(arena, sql.data, sql.size);
+    builder_free(&sql);
+    enum fault fault = store_long_run(store, ns, 0, store_search_run,
+                                      &(struct text_run){.sql = text, .params = &params, .result = &result});
+    if (fault == FAULT_XDATABASE && store_pg(store, ns))
+        fault = judge_named(pg_sqlstate(store_pg(store, ns)), fault);
+    if (fault)
+        return fault;
+    size_t count = (size_t)pg_rows(result);
+    rows_r->rows = ARENA_ARRAY(arena, struct bytes, count);
+    rows_r->has_more = count > (size_t)settings->limit_search_rows;
+    count -= rows_r->has_more;
+    for (; rows_r->count < count; rows_r->count++) {
+        if (pg_is_null(result, (int)rows_r->count, 0)) {
+            rows_r->has_more = true;
+            break;
+        }
+        rows_r->rows[rows_r->count] = pg_get_text(result, (int)rows_r->count, 0);
+    }
+    return FAULT_NONE;
+}
+
 /* --- selects of applications --------------------------------------------------------------------- */
 
 static const char limit_statement[] =

@@ -3,6 +3,7 @@
 #define STAMPD_STORE_COLLECTIONS_STORE_SEARCH_H
 
 #include "model/document/document.h"
+#include "model/schema/named_search.h"
 #include "model/schema/search.h"
 #include "model/schema/search_totals.h"
 #include "store/store.h"
@@ -62,5 +63,19 @@ struct selection {
  * type to which the select converts it. */
 MUST_USE enum fault store_search_select(struct store *store, int ns, struct arena *arena,
                                         const struct selection *selection, struct bytes *rows_r);
+
+/* --- named searches (model/schema/named_search.h) --- */
+/* Rows of a search, JSON objects, of one instant. */
+struct named_rows {
+    struct bytes *rows;
+    size_t count;
+    bool has_more; /* than the limits */
+};
+/* `values`: of the parameters of the search, from 0 on.  FAULT_STALE: the schema has another number.
+ * FAULT_OBUILDING: it is not ready in the database.  FAULT_AARG: PostgreSQL cannot compute with these values.
+ * FAULT_ALIMIT: it needs more space on disk than a session may use. */
+MUST_USE enum fault store_search_named(struct store *store, int ns, struct arena *arena,
+                                       const struct named_search *search, int64_t schema_number,
+                                       const struct pg_params *values, struct named_rows *rows_r);
 
 #endif

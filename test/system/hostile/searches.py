@@ -3,7 +3,7 @@ import json
 
 from hostile import ADMIN, LIMITS, refused
 
-FIND, COLLECTION = '/lab/op/find', '/lab/op/collection'
+FIND, SEARCH, COLLECTION = '/lab/op/find', '/lab/op/search', '/lab/op/collection'
 QUESTION = {'c': 'Hostile', 'collection': 'team', 'value': 'x'}
 SEALED = '0' * 32 + '.1 1 1 1 '
 
@@ -24,7 +24,15 @@ def collection(name, code, param, status=400):
     return refused(f'collection: {name}', code, body(param), status, target=COLLECTION)
 
 
+def search(name, code, param, status=400):
+    return refused(f'search: {name}', code, body(param), status, target=SEARCH)
+
+
 def cases():
+    for what in ('', 'none', "x'; drop table doc; --", 'q"', 'stampd.doc', 'É', 'x' * 1000):
+        yield search(f'{what!r:.20}, which nobody declared', 'NSEARCH', {'name': what, 'args': {'a': what}}, 404)
+    for what in (7, None, [], {}, True):
+        yield search(f'name {what!r}', 'AARG', {'name': what})
     for class_, item in (('Hostile', 'Item'), ('Where', 'In'), ('Hostile', 'X'), ('H' * 16, 'I' * 16)):
         yield find(f'{class_[:8]}.{item[:8]}, which nobody declared', 'NFIELD', {'c': class_, 'i': item}, 404)
         yield find(f'a field of {class_[:8]}.{item[:8]}', 'NFIELD', {'c': class_, 'i': item, 'where': [{'f': 'x', 't': 'eq', 'v1': 1}]}, 404)
