@@ -440,9 +440,11 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
             journal_message_add(&page.answer, found.key, (uint8_t)found.type, found.content,
                                 found.content.data != NULL);
     }
-    if (page.notes && session->reading.count) {
+    /* Nobody could look: an empty page without a cursor would mean that there is nothing more. */
+    bool is_blind = outcome == RECORDS_BUSY && !passed;
+    if (is_blind || (page.notes && session->reading.count)) {
         out->size = page.answer.start;
-        return JOURNAL_READ;
+        return is_blind ? journal_run_refuse(out, request, "BUSY") : JOURNAL_READ;
     }
     if (outcome != RECORDS_NOT_FOUND && after.data)
         add_cursor(&page.answer, scan, after);

@@ -215,6 +215,53 @@ static int count_records(bool *is_more_r)
     return answer[COUNT_AT] << 8 | answer[COUNT_AT + 1];
 }
 
+static void hold_lock_often(void *argument)
+{
+    struct gate *is_held = argument;
+    DEMAND(records_enter(records));
+    gate_pass(is_held);
+    for (;;) {
+        usleep(2000);
+        records_leave(records);
+        while (!records_enter(records))
+            ;
+    }
+}
+
+/* Another process holds the lock for longer than is waited, now and then, also behind the admission of the
+ * request: an empty page without an error would mean that there is nothing. */
+static void a_page_that_cannot_begin_is_refused(void **state UNUSED)
+{
+    enum { TRIES = 500, ERROR_AT = 7 };
+    const struct journal_request page = {.function = JOURNAL_GET,
+                                         .flags = JOURNAL_RANGE << JOURNAL_QUERY_SHIFT,
+                                         .count = 10,
+                                         .key = BYTES("far"),
+                                         .other = BYTES("far~")};
+    struct gate is_held;
+    gate_open(&is_held);
+    pid_t holder = child_start(hold_lock_often, &is_held);
+    gate_await(&is_held);
+    records_limit_wait(records, 1);
+    size_t empty = 0, full = 0, refused = 0;
+    for (int i = 0; i < TRIES; i++) {
+        bool is_more;
+        out.size = 0;
+        assert_int_equal(run_message(&page), JOURNAL_GO_ON);
+        if (out_has("BUSY") || out_has("STATE"))
+            refused++;
+        else if (count_records(&is_more))
+            full++;
+        else
+            empty++;
+    }
+    child_kill(holder);
+    gate_close(&is_held);
+    records_limit_wait(records, 1000);
+    printf("pages %zu, refusals %zu, empty %zu\n", full, refused, empty);
+    assert_int_equal(empty, 0);
+}
+
 static const struct journal_request get_many = {.function = JOURNAL_GET,
                                                 .flags = JOURNAL_RANGE << JOURNAL_QUERY_SHIFT | JOURNAL_DATA,
                                                 .count = 1000,
@@ -438,6 +485,7 @@ int main(void)
         TEST(a_message_that_waits_is_one_request),
         TEST(what_has_changed_is_read_again),
         TEST(a_record_that_never_stands_still_is_busy),
+        TEST(a_page_that_cannot_begin_is_refused),
         TEST(a_change_waits_for_the_content),
         TEST(what_cannot_be_read_is_not_shown),
         TEST(a_page_waits_once),
