@@ -1,4 +1,5 @@
-/* homes: nginx's list of the workers that keep the database sessions of each namespace. */
+/* homes: nginx's list of the workers that keep the database sessions of each namespace, and of the origins
+ * whose pages may read what nginx refuses. */
 #include "control/nginx/homes.h"
 
 #include <stdio.h>
@@ -96,6 +97,51 @@ static void add_maps(struct builder *builder, int64_t homes, int64_t width)
     builder_add_text(builder, "    default stampd;\n}\n");
 }
 
+/* --- origins: for what nginx refuses by itself --- */
+
+/* A value for each origin that the namespace lists, the text of the list: exact ones precede expressions, as
+ * in cors.c.  A map does not distinguish cases; browsers send small letters. */
+static void add_origins_of(struct builder *builder, const char *code, const struct ns_conf *conf,
+                           bool with_cookies)
+{
+    for (const struct json *one = conf->origins ? conf->origins->first : NULL; one; one = one->next) {
+        const struct bytes origin = one->value;
+        bool is_any = bytes_equal(origin, BYTES("*"));
+        if (with_cookies && !is_any && conf->accounts.is_on)
+            builder_printf(builder, "    \"%s %.*s\" true;\n", code, (int)origin.size, origin.data);
+        else if (!with_cookies && is_any)
+            builder_printf(builder, "    \"~^%s .\" *;\n", code);
+        else if (!with_cookies)
+            builder_printf(builder, "    \"%s %.*s\" %.*s;\n", code, (int)origin.size, origin.data,
+                           (int)origin.size, origin.data);
+    }
+}
+
+enum { ORIGINS_ALLOWED, ORIGINS_WITH_COOKIES, ORIGINS_VARY, ORIGINS_MAPS };
+
+/* Maps that only a refusal asks: most requests cost nothing. */
+static void add_origins(struct builder *builder, struct arena *arena, const struct namespace_conf *confs,
+                        size_t count, const char *but)
+{
+    static const char *const begins[ORIGINS_MAPS] = {
+        [ORIGINS_ALLOWED] = "map \"$stampd_ns $http_origin\" $stampd_origin {\n",
+        [ORIGINS_WITH_COOKIES] = "map \"$stampd_ns $http_origin\" $stampd_origin_cookies {\n",
+        [ORIGINS_VARY] = "map $stampd_ns $stampd_origin_vary {\n"};
+    for (int map = 0; map < ORIGINS_MAPS; map++) {
+        builder_add_bytes(builder, bytes_of(begins[map]));
+        for (size_t i = 0; i < count; i++) {
+            const struct ns_conf conf = namespace_read(arena, confs[i].text);
+            if (!*confs[i].database || !conf.origins || (but && strcmp(confs[i].code, but) == 0))
+                continue;
+            if (map == ORIGINS_VARY)
+                builder_printf(builder, "    %s%s Origin;\n", homes_escape(confs[i].code), confs[i].code);
+            else
+                add_origins_of(builder, confs[i].code, &conf, map == ORIGINS_WITH_COOKIES);
+        }
+        builder_add_text(builder, "    default \"\";\n}\n");
+    }
+}
+
 struct bytes homes_compose(struct arena *arena, const struct settings *settings,
                            const struct namespace_conf *confs, size_t count, const char *but)
 {
@@ -103,9 +149,9 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
     size_t kept = but && ns_registry_find(confs, count, but) ? count - 1 : count;
     int64_t width = homes_width(settings, kept), workers = settings->workers;
     int64_t homes = width == workers ? 0 : (int64_t)kept < workers ? (int64_t)kept : workers, next = 0;
-    builder_add_text(&builder,
-                     "# The workers that each namespace prefers; written by stampctl, overwritten by it.\n"
-                     "map $stampd_ns $stampd_home {\n");
+    builder_add_text(&builder, "# The workers that each namespace prefers, and its origins; written by "
+                               "stampctl, overwritten by it.\n"
+                               "map $stampd_ns $stampd_home {\n");
     for (size_t i = 0; homes && i < count; i++) {
         if (!*confs[i].database || (but && strcmp(confs[i].code, but) == 0))
             continue;
@@ -116,6 +162,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
     add_maps(&builder, homes, width);
     for (int64_t home = 0; home < homes; home++)
         add_upstreams(&builder, settings, home, width);
+    add_origins(&builder, arena, confs, count, but);
     struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
     builder_free(&builder);
     return text;

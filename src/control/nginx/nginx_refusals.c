@@ -139,11 +139,16 @@ const char *nginx_refusals_return(struct arena *arena, int status)
 static void add_common_headers(struct builder *builder, const struct refusal *refusal, const char *hsts)
 {
     if (refusal->status != 416)
-        builder_printf(builder,
-                       "            add_header X-Content-Type-Options nosniff always;\n"
-                       "            add_header X-Request-Id $stampd_request_id always;\n"
-                       "%s",
-                       hsts);
+        builder_printf(
+            builder,
+            "            add_header X-Content-Type-Options nosniff always;\n"
+            "            add_header X-Request-Id $stampd_request_id always;\n"
+            "            add_header Vary $stampd_origin_vary always;\n"
+            "            add_header Access-Control-Allow-Origin $stampd_origin always;\n"
+            "            add_header Access-Control-Allow-Credentials $stampd_origin_cookies always;\n"
+            "            add_header Access-Control-Expose-Headers $stampd_origin_exposed always;\n"
+            "%s",
+            hsts);
 }
 
 static void add_upload(struct builder *builder, const struct settings *settings)

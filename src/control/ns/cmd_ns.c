@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control/message.h"
+#include "control/nginx/map.h"
 #include "control/ns/migrations.h"
 #include "control/ns/ns_registry.h"
 #include "control/ns/ns_purge.h"
@@ -322,6 +324,16 @@ static bool print_accounts(struct control *control, const char *code)
     return true;
 }
 
+/* nginx has the origins of the namespaces too, and from which of them cookies come: where it has a map, that
+ * is written again. */
+static bool renew_origins(struct control *control, const struct map_options *map)
+{
+    struct namespace_list registry;
+    if (access(map_path(control, map), F_OK) != 0)
+        return true;
+    return open_registry(control, &registry) && map_write(control, map, registry.confs, registry.count, NULL);
+}
+
 static int ns_accounts(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -334,14 +346,16 @@ static int ns_accounts(struct control *control, int argc, char **argv)
         "\"anonymous_days\" (0), \"session_days\" (30), \"sessions_most\" (32), \"mail_login\" (false),\n"
         "\"whois\" (nobody, account or role:NAME), \"whois_by\" (name or address).  The access must be rules "
         "or closed.\n"};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    struct map_options map = {0};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        NS_MAP_LINES(&map)};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     const struct setting setting = {"accounts", bytes_of(words[1])};
-    bool is_done =
-        words[1] ? cmd_ns_change(control, words[0], &setting, 1) : print_accounts(control, words[0]);
+    bool is_done = words[1] ? cmd_ns_change(control, words[0], &setting, 1) && renew_origins(control, &map)
+                            : print_accounts(control, words[0]);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -398,9 +412,10 @@ static int ns_origins(struct control *control, int argc, char **argv)
                                            "An origin is https://host or https://host:port, or * for all.  "
                                            "The given origins replace the former ones.\n"};
     bool is_none = false, is_json = false;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
-                                        RECORD_JSON_LINE(&is_json),
-                                        OPTION_FLAG("none", &is_none, "Allow no other origin.")};
+    struct map_options map = {0};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control), RECORD_JSON_LINE(&is_json),
+        OPTION_FLAG("none", &is_none, "Allow no other origin."), NS_MAP_LINES(&map)};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
@@ -414,8 +429,9 @@ static int ns_origins(struct control *control, int argc, char **argv)
         message_print("ns origins: expected --none or origins, not both");
         return CONTROL_WRONG;
     }
-    bool is_done = words[1] || is_none ? set_origins(control, words[0], words + 1)
-                                       : print_origins(control, words[0], is_json);
+    bool is_done = words[1] || is_none
+                       ? set_origins(control, words[0], words + 1) && renew_origins(control, &map)
+                       : print_origins(control, words[0], is_json);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
