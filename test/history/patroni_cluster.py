@@ -245,12 +245,13 @@ class Cluster:
             self.help()
 
     def help(self):
-        """Standbys that do not come up get a new copy: pg_rewind does not survive to be killed.  Without a leader all of Patroni begins again."""
+        """Standbys that do not follow get a new copy: pg_rewind does not survive to be killed.  Without a leader all of Patroni begins again."""
         leader = self.leader()
-        for node in self.others(leader) if leader else self.nodes:
-            if not leader:
+        following = leader and leader.psql("select host(client_addr) from pg_stat_replication where state = 'streaming'")
+        for node in self.others(leader) if following is not None else self.nodes:
+            if following is None:
                 node.patroni.kill()
-            elif node.psql('select pg_is_in_recovery()') != [(True,)]:
+            elif (node.address,) not in following:
                 node.kill()
                 shutil.rmtree(node.folder / 'data', ignore_errors=True)
         self.start()
