@@ -168,7 +168,10 @@ def configure_nginx(folder, port):
     (folder / 'namespaces.map').write_text('lab stampd_lab;\nrated stampd_rated;\nkept stampd_kept;\n')
     (folder / 'namespaces.map.homes').write_text('map $stampd_ns $stampd_home {\n    default "";\n}\n'
                                                  'map $stampd_body $stampd_workers {\n    large stampd_large;\n    default stampd;\n}\n'
-                                                 'map $stampd_home $stampd_workers_only {\n    default stampd;\n}\n')
+                                                 'map $stampd_home $stampd_workers_only {\n    default stampd;\n}\n'
+                                                 'map "$stampd_ns $http_origin" $stampd_origin {\n    default "";\n}\n'
+                                                 'map "$stampd_ns $http_origin" $stampd_origin_cookies {\n    default "";\n}\n'
+                                                 'map $stampd_ns $stampd_origin_vary {\n    default "";\n}\n')
     if not (folder / 'certificate.pem').exists():
         subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj',
                         '/CN=localhost', '-keyout', folder / 'certificate.key', '-out', folder / 'certificate.pem'], check=True, capture_output=True)
