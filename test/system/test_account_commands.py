@@ -49,11 +49,11 @@ def test_the_life_of_an_account(team, run):
 def test_the_id_of_a_name(team, run):
     id = json.loads(run('create', 'Whom', '--address', 'whom@example.org', '--json', text=f'{PASSWORD}\n').out)['account']
     assert run('whois', 'WHOM').out == f'{id}\n'
-    assert 'nobody is found by this address' in run('whois', '--address', 'whom@example.org', status=1).err, 'it is not confirmed'
+    assert 'nobody is found by this address' in run('whois', '--address', 'whom@example.org', status=1).error, 'it is not confirmed'
     team.op('team', 'accounts', {'set': {'account': id, 'confirmed': True}}, admin=True)
     assert run('whois', '--address', 'Whom@example.org').out == f'{id}\n'
     run('disable', 'whom')
-    assert 'nobody is found by this name' in run('whois', 'whom', status=1).err
+    assert 'nobody is found by this name' in run('whois', 'whom', status=1).error
 
 
 def test_people_are_found_by_the_beginning_of_their_names(team, run):

@@ -107,7 +107,7 @@ def compare(worlds, caller, what):
     if leaked and not what.endswith(WITH_CONTENTS):
         return what, leaked
     if what.endswith(REFUSED):
-        return None if vault[0].json()['code'] in ('OENCRYPTED', clear[0].json().get('code')) else (what, vault[0].text)
+        return None if vault[0].json().get('code') in ('OENCRYPTED', clear[0].json().get('code')) else (what, vault[0].text)
     found = [gathered(answers, ns) for answers, ns in ((vault, 'vault'), (clear, 'clear'))]
     return None if found[0] == found[1] else (what, [answer.text for answer in vault], [answer.text for answer in clear])
 
