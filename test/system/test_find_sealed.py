@@ -133,6 +133,14 @@ def schemas_that_are_refused(vault):
     vault.schemas.apply('vault', CLASSES)
 
 
+def searches_in_sql(vault):
+    search = {'class': 'Veil', 'params': [], 'result': [['id', 'string']], 'sql': 'select id from documents'}
+    vault.schemas.set('vault', CLASSES, searches={'all': search})
+    assert 'not available in an encrypted namespace' in vault.schemas.run('apply', 'vault', status=1)
+    refused('NSEARCH', vault.op, 'vault', 'search', {'name': 'all'}, status=404)
+    vault.schemas.apply('vault', CLASSES)
+
+
 def changes(vault):
     manager = Manager(vault, 'vault')
     for name in CLASSES:
@@ -148,7 +156,7 @@ def changes(vault):
 
 
 TESTS = [found_by_the_hash, other_tests_of_hashes, what_is_in_clear, groups_and_headers, ids_in_clear, encrypted_ids, other_tests_of_encrypted_ids, what_is_wanted, schemas_that_are_refused,
-         changes]
+         searches_in_sql, changes]
 PART = (SOURCE / 'doc/reference/protocol.md').read_text().split('#### In encrypted namespaces\n')[1].split('\n### ')[0]
 ROWS = [line for line in PART.splitlines() if re.match(r'\| (?!search |---)', line)]
 
