@@ -64,7 +64,7 @@ enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATIO
 
 struct letter_templates; /* letter.h */
 
-/* Who may ask for the id of an account by its name (operation `whois`). */
+/* The callers that may ask for the id of an account by its name (operation `whois`). */
 enum ns_whois { WHOIS_NOBODY, WHOIS_ACCOUNT, WHOIS_ROLE };
 
 /* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32,

@@ -129,7 +129,7 @@ class Network:
             ip('-n', self.hosts[host], 'neigh', *words, 'dev', 'eth0')
 
     def cut(self, one, other):
-        """No packet of either arrives at the other.  Neither is told."""
+        """No packet of either arrives at the other, and neither gets an error."""
         if frozenset((one, other)) not in self.cuts:
             self.cuts.add(frozenset((one, other)))
             for host, peer in ((one, other), (other, one)):

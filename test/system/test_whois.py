@@ -1,4 +1,4 @@
-"""whois: the id of an account by its name or address: who may ask, who is found, and that nobody reads the list of people by guesses."""
+"""whois: the id of an account by its name or address: the callers that may ask, the accounts that are found, and that nobody reads the list of people by guesses."""
 import contextlib
 import itertools
 import json

@@ -121,7 +121,7 @@ static void login_by_mail(void **state UNUSED)
     assert_false(accounts_of("\"mail_login\":\"on\"").is_on);
 }
 
-/* Who may ask for people by their names. */
+/* The callers that may ask for people by their names. */
 static void whois(void **state UNUSED)
 {
     static const char *const wrong[] = {"\"everybody\"", "\"role:\"", "\"role:a b\"",

@@ -34,15 +34,16 @@ enum rules_extent rules_outline_see(const struct rules *rules, const struct rule
 enum rules_extent rules_outline_write(const struct rules *rules, const struct rules_caller *caller,
                                       struct bytes class, struct bytes item_class);
 
-/* May the caller have any right to documents of the class?  If not, it is told nothing of the class. */
+/* May the caller have any right to documents of the class?  If not, no answer shows anything of the class. */
 bool rules_outline_shows(const struct rules *rules, const struct rules_caller *caller, struct bytes class);
-/* Is it told whether the schema declares this in the class: classes of items, a collection of their members;
- * `items` NULL, count 0: the schema does not?  It is where it could see them.  What is not declared is told
- * only where no class of items is hidden from the caller: else it could tell it from what is hidden. */
+/* May an answer show whether the schema declares this in the class: classes of items, a collection of their
+ * members; `items` NULL, count 0: the schema does not?  It may where the caller could see them.  That
+ * something is not declared is shown only where no class of items is hidden from the caller, which could else
+ * distinguish it from what is hidden. */
 bool rules_outline_tells(const struct rules *rules, const struct rules_caller *caller, struct bytes class,
                          const struct bytes *items, size_t count);
-/* Is it told what the schema requires of an item that it writes?  It is where it could create or change a
- * document with such an item. */
+/* May an answer show what the schema requires of an item that the caller writes?  It may where the caller
+ * could create or change a document with such an item. */
 bool rules_outline_tells_writer(const struct rules *rules, const struct rules_caller *caller,
                                 struct bytes class, struct bytes item_class);
 
