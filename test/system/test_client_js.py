@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('n
 STACK = {'workers': 3, 'namespaces': {**NAMESPACES, 'club': 'closed'}, 'settings': {'records_mb': 4, 'live_records': 6, 'limit_client_partial_uploads': 1000}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
-POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}}, 'collections': {'byRoom': {'key': ['Main.room'], 'mutable': True}}}
+POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}, 'State': {'singleton': True, 'fields': {'open': 'hash'}}}, 'collections': {'byRoom': {'key': ['Main.room'], 'mutable': True}}}
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
 FIELDS = {'s': 'string', 'w': 'string', 'f': 'folded', 'l': 'long', 'i': 'int', 'd': 'double', 'h': 'hash', 'ss': 'string[]', 'ff': 'folded[]', 'll': 'long[]',
           'ii': 'int[]', 'dd': 'double[]', 'hh': 'hash[]'}

@@ -161,6 +161,11 @@ class Oracle:
     def __init__(self, stack):
         self.stamps = {(c, id): stamps for c, id, *stamps in stack.psql('lab', 'select class, id, version, ctime from doc')}
         self.rows = stack.psql('lab', "select class, id, iclass, key, content, version from item where content is not null")
+        self.others = {}
+        for c, id, i, _, text, _ in self.rows:
+            fields = CLASSES.get(c, {'items': {}})['items'].get(i, {}).get('fields')
+            if fields:
+                self.others.setdefault((c, id, i), []).append(export_content(text, fields))
 
     def find(self, param):
         fields = CLASSES[param['c']]['items'][param['i']]['fields']
@@ -171,7 +176,7 @@ class Oracle:
                 continue
             if not all(self.satisfies_stamp(param[name], self.stamps[c, id][place]) for place, name in enumerate(('v', 'ct')) if name in param):
                 continue
-            if all(self.satisfies_group(group, values, fields) for group in param.get('where', [])):
+            if all(self.satisfies_group(group, values, fields, (c, id)) for group in param.get('where', [])):
                 j = json.loads(text)
                 j = {name: value for name, value in j.items() if name in param['want']} if isinstance(param.get('want'), list) else j
                 found.append((id.encode(), key.encode(), {'id': id, **({'k': key} if key else {}), 'v': version, 'j': j}))
@@ -212,14 +217,23 @@ class Oracle:
             return (stamp in (v1 if isinstance(v1, list) else [v1])) == (condition['t'] == 'in')
         return holds(condition['t'], stamp, v1, condition.get('v2'))
 
-    def satisfies_group(self, group, values, fields):
+    def satisfies_group(self, group, values, fields, document):
         if 'or' in group:
-            return any(self.satisfies_group(one, values, fields) for one in group['or'])
+            return any(self.satisfies_group(one, values, fields, document) for one in group['or'])
         if 'and' in group:
-            return all(self.satisfies_group(one, values, fields) for one in group['and'])
+            return all(self.satisfies_group(one, values, fields, document) for one in group['and'])
         if 'not' in group:
-            return not self.satisfies_group(group['not'], values, fields)
+            return not self.satisfies_group(group['not'], values, fields, document)
+        if 'i' in group:
+            return self.is_of_others(group, document)
         return self.satisfies(group, values[group['f']], fields[group['f']])
+
+    def is_of_others(self, condition, document):
+        """Has the document an item of the class that satisfies the condition; of `exists` false: has no item of it the field?"""
+        kind, name = CLASSES[document[0]]['items'][condition['i']]['fields'][condition['f']], condition['f']
+        denies = condition['t'] == 'exists' and not condition['v1']
+        condition = {**condition, 'v1': True} if denies else condition
+        return denies != any(self.satisfies(condition, values[name], kind) for values in self.others.get((*document, condition['i']), []))
 
     @staticmethod
     def satisfies(condition, value, kind):
@@ -258,8 +272,10 @@ def some_group(chance, fields, depth=0):
         return {'and': [some_group(chance, fields, depth + 1) for _ in range(chance.choice([1, 2]))]}
     if kind < 0.5:
         return {'not': some_group(chance, fields, depth + 1)}
+    other = {'i': chance.choice(['Adr', 'Main'])} if chance.random() < 0.25 else {}
+    fields = CLASSES['Person']['items'][other['i']]['fields'] if other else fields
     name = chance.choice(list(fields))
-    return {'f': name, **some_condition(chance, fields[name])}
+    return {**other, 'f': name, **some_condition(chance, fields[name])}
 
 
 def count_alternatives(group, negated=False):
@@ -491,6 +507,14 @@ REFUSED = [
     ({**FIND, 'where': [{'not': {'and': [A] * 9}}]}, 'AARG', ['where']),
     ({**FIND, 'where': [{'not': {'or': [A] * 8}}]}, 'AARG', ['where']),
     ({**FIND, 'where': [{'or': [{'f': 'other', 't': 'eq', 'v1': 'a'}]}]}, 'NFIELD', ['Person', 'Adr', 'other']),
+    ({**FIND, 'where': [{**A, 'i': 7}]}, 'AARG', ['i']),
+    ({**FIND, 'where': [{**A, 'i': 'no name'}]}, 'AARG', ['i']),
+    ({**FIND, 'where': [{**A, 'i': 'Free'}]}, 'NFIELD', ['Person', 'Free']),
+    ({**FIND, 'where': [{'not': {**A, 'i': 'Unknown'}}]}, 'NFIELD', ['Person', 'Unknown']),
+    ({**FIND, 'where': [{'i': 'Main', 'f': 'size', 't': 'eq', 'v1': 1}]}, 'NFIELD', ['Person', 'Main', 'size']),
+    ({**FIND, 'where': [{'i': 'Main', 'f': 'name', 't': 'exists', 'v1': 1}]}, 'AARG', ['v1']),
+    ({**FIND, 'where': [{'i': 'Main', 'or': [A]}]}, 'AARG', ['i']),
+    ({**FIND, 'where': [{**A, 'i': 'Main'}], 'order': 'size', 'want': 'items'}, 'AARG', ['order']),
     ({**FIND, 'want': 'count', 'order': 'size'}, 'AARG', ['order']),
     ({**FIND, 'want': 'count', 'cursor': 'a'}, 'AARG', ['cursor']),
     ({**FIND, 'want': 'count', 'limit': 100001}, 'AARG', ['limit']),

@@ -209,6 +209,24 @@ def test_an_item_that_changes_meanwhile_is_judged_as_it_is_then(stack, schemas):
     assert contents(stack) == {('n050', 'Main', ''): {'room': 'attic', 'at': 1}}
 
 
+@pytest.mark.parametrize('more', [{'where': [*IN_HALL, {'i': 'Line', 'f': 'at', 't': 'eq', 'v1': 1}]}, {'where': [*IN_HALL, {'not': {'i': 'Line', 'f': 'at', 't': 'ne', 'v1': 1}}]}, {}])
+def test_other_items_that_change_meanwhile_are_judged_as_they_are_then(stack, schemas, more):
+    """The item that was found stays as it is, another one of its document, or its version alone, does not."""
+    fill(stack, [note(f'n{i:03}', at=i, lines=[('k', {'at': 1})]) for i in range(60)])
+    newest, = stack.psql('lab', "select max(version) from doc where class = 'Note'")[0]
+    param = {'where': IN_HALL, 'v': {'t': 'le', 'v1': newest}} if not more else more
+    task, outcomes = request(stack, {**param, 'delete': True}, admin=True), []
+    with held(stack, 'n020') as holder:
+        thread = threading.Thread(target=lambda: outcomes.append(Manager(stack, 'lab').run(task)))
+        thread.start()
+        wait_until(lambda: stack.psql('lab', 'select step from taskqueue') == [(1,)], PATIENCE_S, 'a commit')
+        stack.put('lab', {'c': 'Note', 'id': 'n050', 'items': [{'c': 'Line', 'k': 'k', 'j': {'at': 2}}]}, admin=True)
+        holder.rollback()
+    thread.join(PATIENCE_S)
+    assert outcomes[0]['result'] == 'done' and result_of(stack, task) == {'changed': 59, 'refused': 0}
+    assert contents(stack) == {('n050', 'Main', ''): {'room': 'hall', 'at': 50}, ('n050', 'Line', 'k'): {'at': 2}}
+
+
 def test_it_is_cancelled_like_any_task(stack, schemas):
     fill(stack, [note('n')])
     task = request(stack, {'where': IN_HALL, 'delete': True})

@@ -87,6 +87,9 @@ def test_stampctl_prints_what_is_found(posts):
 
     hall = '{"f":"room","t":"eq","v1":"hall"}'
     assert find('--where', hall) == ['p1', 'p2', 'p3'] and find('--where', f'[{hall}]', '--order', '-at', '--limit', 2) == ['p3', 'p2']
+    both = [one['v'] for one in posts.op('lab', 'get', {'docs': [{'c': 'Post', 'id': 'p1'}, {'c': 'Post', 'id': 'p6'}]})['out']['docs']]
+    assert find('--version', json.dumps({'t': 'gt', 'v1': both[0]}), '--ctime', json.dumps({'t': 'lt', 'v1': both[1]})) == ['p2', 'p3', 'p4', 'p5']
+    assert find('--where', f'[{{"not":{{"i":"Main",{hall[1:]}}}]') == ['p4', 'p5', 'p6'] and 'JSON is expected' in find('--ctime', '{', status=2)
     assert find('--order', 'room,-at', '--id', '{"t":"ne","v1":"p5"}', status=1).startswith('stampctl: find: AARG ')
     items = [json.loads(line) for line in find('--order', 'room,-size,at', '--want', '["size"]')]
     assert [(item['id'], item['j']) for item in items][:2] == [('p3', {'size': 30}), ('p2', {'size': 20})]

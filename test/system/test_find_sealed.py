@@ -90,6 +90,9 @@ def groups_and_headers(vault):
         assert ids(vault, 'Hashed', where, name=name) == named(0, 1, 5)
         assert ids(vault, 'Hashed', is_('tags', 'eq', 'x'), v={'t': 'gt', 'v1': 1}, ct={'t': 'gt', 'v1': 1}, name=name) == named(*range(COUNT))
         assert ids(vault, 'Hashed', is_('tags', 'eq', 'x'), v={'t': 'le', 'v1': 1}, name=name) == []
+        in_hall, mail, tag = is_('room', 'eq', 'hall'), is_('mail', 'in', ['m1', 'm2'], i='Hashed'), is_('tags', 'ne', 't3', i='Hashed')
+        assert ids(vault, 'Clear', in_hall + mail, name=name) == named(1) and ids(vault, 'Clear', in_hall + tag, name=name) == named(1, 5)
+        assert ids(vault, 'Hashed', [{'not': is_('room', 'eq', 'hall', i='Clear')[0]}, *is_('mail', 'ne', 'm2')], name=name) == named(4)
 
 
 def ids_in_clear(vault):

@@ -210,6 +210,13 @@ def groups(conditions):
     return (('or', [{'or': conditions + other}]), ('not', [{'not': other[0]}]), ('not or', [{'not': {'or': other + [{'f': 'team', 't': 'sw', 'v1': 'g'}]}}]))
 
 
+def of_others(item, conditions):
+    """Conditions on the other item of each document, where there is one: some may not see whether there is."""
+    other = [{'i': 'Secret' if item == 'Main' else 'Main', **one} for one in conditions]
+    yield from (('of others', other), ('not of others', [{'not': other[0]}]), ('of others or', [{'or': other + conditions}]))
+    yield from (('absent of others', [{**other[0], 't': 'exists', 'v1': False}]), ('others of an unknown class', [{'not': {**other[0], 'i': 'Unknown'}}]))
+
+
 def gathering(name):
     """Those that find documents."""
     of_all = {'c': name, 'collection': 'all', 'value': 'red'}
@@ -224,7 +231,7 @@ def gathering(name):
             yield f'find words {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': words}, {})
             yield f'find words with excerpts {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'marks': 'words'}}, {})
             yield f'find by rank {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'order': '-words'}}, {})
-        for item, (words, where) in itertools.product(('Main', 'Secret'), groups(by_team)):
+        for item, (words, where) in ((item, one) for item in ('Main', 'Secret') for one in (*groups(by_team), *of_others(item, by_team))):
             yield f'find {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'docs', **limit}}, {})
             yield f'count {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'count', **limit}}, {})
         for item, wish in itertools.product(('Main', 'Secret'), ({}, {'min': 'team', 'max': 'team'}, {'by': 'team'})):

@@ -20,7 +20,7 @@ enum {
 struct find_options {
     struct target target;
     const char *command; /* find, search: of the operation, too */
-    const char *where, *id, *order, *want;
+    const char *where, *id, *version, *ctime, *order, *want;
     const char *args; /* of search */
     int64_t limit;
 };
@@ -90,6 +90,10 @@ static void write_body(const struct finder *finder, struct builder *body)
         builder_printf(body, *options->where == '[' ? ",\"where\":%s" : ",\"where\":[%s]", options->where);
     if (options->id)
         builder_printf(body, ",\"id\":%s", options->id);
+    if (options->version)
+        builder_printf(body, ",\"v\":%s", options->version);
+    if (options->ctime)
+        builder_printf(body, ",\"ct\":%s", options->ctime);
     if (options->order)
         add_order(body, options->order);
     if (options->want && (*options->want == '{' || *options->want == '['))
@@ -175,10 +179,10 @@ static int find(struct control *control, const struct find_options *options, cha
 
 static bool cmd_find_are_right(struct control *control, const struct find_options *options)
 {
-    const char *texts[] = {options->where, options->id,
-                           options->want && strchr("[{", *options->want) ? options->want : NULL,
-                           options->args};
-    static const char *const names[] = {"where", "id", "want", "args"};
+    const char *texts[] = {
+        options->where, options->id,   options->version,
+        options->ctime, options->args, options->want && strchr("[{", *options->want) ? options->want : NULL};
+    static const char *const names[] = {"where", "id", "version", "ctime", "args", "want"};
     if (!target_is_right(&options->target, options->command))
         return false;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
@@ -207,6 +211,14 @@ int control_find(struct control *control, int argc, char **argv)
         TARGET_LINES(&options.target),
         {.name = "where", .argument = "JSON", .help = "Conditions: one, or a list.", .text = &options.where},
         {.name = "id", .argument = "JSON", .help = "A condition on the id: t, v1, v2.", .text = &options.id},
+        {.name = "version",
+         .argument = "JSON",
+         .help = "A condition on the version: t, v1, v2.",
+         .text = &options.version},
+        {.name = "ctime",
+         .argument = "JSON",
+         .help = "A condition on the ctime: t, v1, v2.",
+         .text = &options.ctime},
         {.name = "order",
          .argument = "FIELDS",
          .help = "Up to four fields with commas between them, - before those that descend.",

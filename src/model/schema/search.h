@@ -65,6 +65,8 @@ struct search_value {
 struct search_condition {
     const struct schema_field *field; /* NULL: the document's id */
     const char *header; /* a column of the document: the field is only its type; NULL: of the item */
+    const struct schema_item *item; /* the document has an item of this class that satisfies it, whichever
+                                     * item is found; NULL: it is about the item that is found */
     enum search_test test;
     bool is_negated;                 /* what does not satisfy it does, absent values too */
     struct search_value values[2];   /* EXISTS: the integer 1, or 0: is there none? */
@@ -78,23 +80,23 @@ struct search_branch {
     size_t count;
 };
 
-/* Is it a condition on the item, not on its document? */
+/* Is it a condition on the item that is found, not on its document or on other items? */
 static inline bool search_is_of_item(const struct search_condition *condition)
 {
-    return condition->field && !condition->header;
+    return condition->field && !condition->header && !condition->item;
 }
 
 /* Does what it finds lie together in an index? */
 static inline bool search_is_driving(const struct search_condition *condition)
 {
-    return !condition->header && !condition->is_negated && condition->test != SEARCH_NE &&
+    return !condition->header && !condition->item && !condition->is_negated && condition->test != SEARCH_NE &&
            condition->test != SEARCH_NIN && condition->test != SEARCH_EXISTS;
 }
 
 /* Does it find by words? */
 static inline bool search_is_match(const struct search_condition *condition)
 {
-    return condition->test == SEARCH_MATCH && !condition->is_negated;
+    return condition->test == SEARCH_MATCH && !condition->item && !condition->is_negated;
 }
 
 /* The results are in the order of a field; what has no value of it is left out. */
@@ -114,12 +116,11 @@ struct search {
     struct search_order orders[SEARCH_ORDERS_MOST];
     size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
                            field where all fields are equal */
-    bool is_untold; /* whatever the schema declares, the caller is told of nothing: only what it wants is read
-                     */
-    bool wants_count;  /* of the documents, at most `limit` */
-    bool wants_totals; /* of the items, at most `limit` (search_totals.h) */
-    bool wants_items;  /* else ids of documents; in an order these are of a singleton */
-    bool wants_docs;   /* whole documents; they are found by their ids */
+    bool is_untold;     /* whatever the schema declares of an item's class, the caller is told of nothing */
+    bool wants_count;   /* of the documents, at most `limit` */
+    bool wants_totals;  /* of the items, at most `limit` (search_totals.h) */
+    bool wants_items;   /* else ids of documents; in an order these are of a singleton */
+    bool wants_docs;    /* whole documents; they are found by their ids */
     const struct search_condition
         *marks;                 /* of the only branch: excerpts of its words are wanted; NULL: none */
     const struct json *members; /* of the contents that are wanted, a list of names; NULL: all */

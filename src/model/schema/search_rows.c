@@ -137,6 +137,36 @@ static void add_element(struct composing *composing, const struct search_conditi
     builder_add_bytes(composing->sql, end_of(composing));
 }
 
+/* Adds the condition on a list of an item "o" of another class, as add_element. */
+static void add_other_element(struct composing *composing, const struct search_condition *condition)
+{
+    bool is_denied = condition->test == SEARCH_NE || condition->test == SEARCH_NIN;
+    if (is_denied)
+        builder_printf(composing->sql, "o.\"%.*s\" is not null and not ", TEXT(condition->field->name));
+    builder_printf(
+        composing->sql,
+        "exists (select from stampd.\"x_%.*s_%.*s_%.*s\" l where l.id = o.id and l.key = o.key and ",
+        TEXT(composing->search->class->name), TEXT(condition->item->name), TEXT(condition->field->name));
+    if (is_denied)
+        search_test_add_any(composing->sql, composing->params, condition, "l.value");
+    else
+        search_test_add(composing->sql, composing->params, condition, "l.value");
+    builder_add_text(composing->sql, ")");
+}
+
+/* Adds the condition that the document has an item of another class that satisfies it. */
+static void add_other(struct composing *composing, const struct search_condition *condition)
+{
+    builder_printf(composing->sql, "exists (select from stampd.\"x_%.*s_%.*s\" o where o.id = %s.id and ",
+                   TEXT(composing->search->class->name), TEXT(condition->item->name), composing->name);
+    if (condition->field->is_list && condition->test != SEARCH_EXISTS)
+        add_other_element(composing, condition);
+    else
+        search_test_add(composing->sql, composing->params, condition,
+                        arena_printf(composing->params->arena, "o.\"%.*s\"", TEXT(condition->field->name)));
+    builder_add_bytes(composing->sql, end_of(composing));
+}
+
 static void add_header(struct composing *composing, const struct search_condition *condition)
 {
     builder_printf(composing->sql,
@@ -152,6 +182,8 @@ static void add_test(struct composing *composing, const struct search_condition 
     struct arena *arena = composing->params->arena;
     if (condition->header)
         add_header(composing, condition);
+    else if (condition->item)
+        add_other(composing, condition);
     else if (!condition->field)
         search_test_add(composing->sql, composing->params, condition,
                         arena_printf(arena, "%s.id", composing->name));

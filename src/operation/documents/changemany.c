@@ -437,21 +437,63 @@ static enum fault visit_groups(struct attempt *attempt, const struct many *many,
     return FAULT_NONE;
 }
 
+/* May a document cease to be found while the item that was found in it stays as it is? */
+static bool asks_of_others(const struct search *search)
+{
+    for (size_t b = 0; b < search->branch_count; b++)
+        for (size_t i = 0; i < search->branches[b].count; i++)
+            if (search->branches[b].conditions[i].item || search->branches[b].conditions[i].header)
+                return true;
+    return false;
+}
+
+/* Searches again what the groups have, now that their documents are fetched: the commit fails if one of these
+ * changes from here on.  count_r: of the groups before the first that is not found as it was; less than
+ * `count`: the page in memory is out of date. */
+static enum fault confirm_groups(struct attempt *attempt, const struct many *many,
+                                 const struct many_walk *walk, const struct many_group *groups, size_t count,
+                                 size_t *count_r)
+{
+    struct search search = many->search;
+    struct search_page page;
+    size_t items = 0, at = 0;
+    for (size_t i = 0; i < count; i++)
+        items += groups[i].count;
+    search.limit = (int32_t)items;
+    search.after_id = walk->id.size ? walk->id : NO_BYTES;
+    search.after_key = walk->id.size ? walk->key : NO_BYTES;
+    enum fault fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
+                                    attempt->call->arena, &search, &page);
+    for (*count_r = 0; !fault && *count_r < count; (*count_r)++)
+        for (size_t i = 0; i < groups[*count_r].count; i++, at++) {
+            const struct search_found *one = &groups[*count_r].found[i];
+            if (at == page.count || !bytes_equal(page.found[at].id, one->id) ||
+                !bytes_equal(page.found[at].item.key, one->item.key))
+                return FAULT_NONE;
+        }
+    return fault;
+}
+
 /* What one commit changes.  is_over_r: the walk has ended; has_more_r: before the search did. */
 static enum fault visit_many(struct attempt *attempt, struct many *many, struct many_walk *walk,
                              bool *is_over_r, bool *has_more_r)
 {
     struct many_group groups[DOCUMENTS_MOST];
     const struct many_page *page;
-    size_t place, count, visited = 0, most = changes_most(many, walk);
+    size_t place, count, sure, visited = 0, most = changes_most(many, walk);
     enum fault fault = many_find_next(attempt, many, walk, &page, &place);
     if (fault)
         return fault;
     size_t left = page->page.count - place;
     fault = fetch_groups(attempt, many, page->page.found + place, left < most ? left : most,
                          documents_most(attempt), groups, &count);
+    sure = count;
+    if (!fault && asks_of_others(&many->search))
+        fault = confirm_groups(attempt, many, walk, groups, count, &sure);
     if (!fault)
-        fault = visit_groups(attempt, many, groups, count, walk, &visited);
+        fault = visit_groups(attempt, many, groups, sure, walk, &visited);
+    if (!fault && sure < count)
+        attempt->kept = NULL;
     bool has_more = visited < left || page->page.has_more;
     *has_more_r = has_more && is_at_end(many, walk);
     *is_over_r = !has_more || is_at_end(many, walk);

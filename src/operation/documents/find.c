@@ -1,5 +1,6 @@
 /* find: documents by what their items contain (schema.md).
- * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"v","ct","order":[field…],
+ * param {"c","i","where":[{"i":other,"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"v","ct",
+ * "order":[field…],
  * "want":"ids"|"items"|"docs"|"count"|[member…]|{"sum","min","max","avg","by"},"marks":field,"limit","cursor"}
  * → out
  * {"ids":[id…],"cursor"}, {"items":[{"id","k","v","j","marks"}…],"cursor"}, {"docs":[document…],"cursor"},
@@ -137,9 +138,21 @@ struct judged_search {
     bool is_outdated; /* an item has changed since it was found: the search is to be made again from there */
 };
 
+/* Are all items shown that the conditions are about? */
+static bool shows_conditions(const struct search *search, const struct view *view)
+{
+    for (size_t b = 0; b < search->branch_count; b++)
+        for (size_t i = 0; i < search->branches[b].count; i++) {
+            const struct schema_item *item = search->branches[b].conditions[i].item;
+            if (item && !view_shows_plainly(view, item->name))
+                return false;
+        }
+    return view_shows_plainly(view, search->item->name);
+}
+
 bool find_is_shown(const struct search *search, const struct document *document, const struct view *view)
 {
-    if (!document_exists(document) || !view_shows_plainly(view, search->item->name))
+    if (!document_exists(document) || !shows_conditions(search, view))
         return false;
     return !search->seen_version.header ||
            search_test_holds(&search->seen_version, view_version(view, document));

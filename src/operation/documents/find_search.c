@@ -36,8 +36,8 @@ static bool is_fixed(const struct search *search, const struct schema_field *fie
 {
     const struct search_branch *branch = &search->branches[0];
     for (size_t i = 0; i < branch->count && search->branch_count == 1; i++)
-        if (branch->conditions[i].field == field && branch->conditions[i].test == SEARCH_EQ &&
-            !branch->conditions[i].is_negated)
+        if (branch->conditions[i].field == field && !branch->conditions[i].item &&
+            branch->conditions[i].test == SEARCH_EQ && !branch->conditions[i].is_negated)
             return true;
     return false;
 }
@@ -142,7 +142,9 @@ static void find_search_add_value(struct builder *text, const struct search_valu
 
 static void add_condition(struct builder *text, const struct search_condition *condition)
 {
-    signed_text_add_part(text, search_is_of_item(condition) ? condition->field->name : NO_BYTES);
+    bool has_name = condition->field && !condition->header;
+    signed_text_add_part(text, condition->item ? condition->item->name : NO_BYTES);
+    signed_text_add_part(text, has_name ? condition->field->name : NO_BYTES);
     builder_printf(text, "%s%s%d", condition->header ? condition->header : "",
                    find_where_tests[condition->test], condition->is_negated);
     for (size_t v = 0; v < COUNT_OF(condition->values); v++)
@@ -296,7 +298,7 @@ static enum fault find_search_read_subject(struct attempt *attempt, const struct
     search->item = schema_find_item(search->class, item);
     if (search->item && !search->item->field_count)
         search->item = NULL;
-    search->is_untold = !sight_tells(attempt, class, search->item ? &item : NULL, search->item != NULL);
+    search->is_untold = !sight_tells(attempt->call, class, search->item ? &item : NULL, search->item != NULL);
     if (search->is_untold)
         return FAULT_NONE;
     if (!search->item)
@@ -318,8 +320,9 @@ enum fault find_search_read_items(struct attempt *attempt, const struct reader *
     if (fault || search->is_untold)
         return fault;
     fault = find_where_read(reader, param, search);
-    if (!fault)
-        fault = judge_plan(reader, param, search);
+    if (fault || search->is_untold)
+        return fault;
+    fault = judge_plan(reader, param, search);
     if (!fault && call_is_judged(attempt->call))
         leave_version(search);
     return fault;
@@ -340,8 +343,9 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         if (json_member(param, of_pages[i]))
             return reader_wrong(reader, param, of_pages[i], "A count and totals have no pages and no order.");
     fault = find_where_read(reader, param, search);
-    if (!fault)
-        fault = find_marks_read(reader, search);
+    if (fault || search->is_untold)
+        return fault;
+    fault = find_marks_read(reader, search);
     if (!fault)
         fault = read_order(reader, param, search);
     if (!fault)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "model/document/value.h"
+#include "operation/judge/sight.h"
 
 enum {
     DEPTH_MOST = 4,
@@ -171,9 +172,11 @@ static enum fault read_values(const struct reader *reader, const struct json *el
     if (condition->test != SEARCH_EXISTS)
         return find_where_read_value(reader, &(struct search_place){v1, element, "v1", false}, condition,
                                      &condition->values[0]);
-    if (!search_is_of_item(condition) || !v1 || (v1->kind != JSON_TRUE && v1->kind != JSON_FALSE))
+    if (!condition->field || condition->header || !v1 || (v1->kind != JSON_TRUE && v1->kind != JSON_FALSE))
         return reader_wrong(reader, element, "v1", "True or false is expected, of a field.");
-    condition->values[0].integer = v1->kind == JSON_TRUE;
+    condition->values[0].integer = v1->kind == JSON_TRUE || condition->item;
+    if (condition->item && v1->kind == JSON_FALSE) /* no item has it, even if there is none */
+        condition->is_negated = !condition->is_negated;
     return FAULT_NONE;
 }
 
@@ -223,16 +226,23 @@ enum fault find_where_refuse_name(const struct reader *reader, struct bytes clas
                        field.data ? arena_copy(arena, field.data, field.size) : NULL, NULL);
 }
 
-enum fault find_where_field(const struct reader *reader, const struct search *search, struct bytes name,
-                            const struct schema_field **field_r)
+static enum fault find_field(const struct reader *reader, const struct schema_class *class,
+                             const struct schema_item *item, struct bytes name,
+                             const struct schema_field **field_r)
 {
-    *field_r = schema_find_field(search->item, name);
+    *field_r = schema_find_field(item, name);
     if (!*field_r)
-        return find_where_refuse_name(reader, search->class->name, search->item->name, name);
+        return find_where_refuse_name(reader, class->name, item->name, name);
     if (!(*field_r)->is_ready)
         return reply_fault(reader->call, reader->reply, FAULT_OBUILDING, NULL,
                            arena_copy(reader->call->arena, name.data, name.size), NULL);
     return FAULT_NONE;
+}
+
+enum fault find_where_field(const struct reader *reader, const struct search *search, struct bytes name,
+                            const struct schema_field **field_r)
+{
+    return find_field(reader, search->class, search->item, name, field_r);
 }
 
 /* --- groups -------------------------------------------------------------------------------------- */
@@ -241,17 +251,44 @@ static enum fault read_branches(const struct reader *reader, const struct json *
                                 struct search *search, bool is_negated, int depth,
                                 struct search_branch *branches, size_t *count_r);
 
+/* Of a condition on other items: their class.  NULL without a fault: the caller is told of none, and the
+ * search, which finds nothing then, of nothing. */
+static enum fault read_other(const struct reader *reader, const struct json *element, struct search *search,
+                             const struct schema_item **item_r)
+{
+    struct bytes name;
+    enum fault fault = reader_class(reader, element, "i", &name);
+    if (fault)
+        return fault;
+    *item_r = schema_find_item(search->class, name);
+    if (*item_r && !(*item_r)->field_count)
+        *item_r = NULL;
+    bool is_told = sight_tells(reader->call, search->class->name, *item_r ? &name : NULL, *item_r != NULL);
+    search->is_untold |= !is_told;
+    if (is_told && !*item_r)
+        return find_where_refuse_name(reader, search->class->name, name, NO_BYTES);
+    if (!is_told)
+        *item_r = NULL;
+    return FAULT_NONE;
+}
+
 static enum fault read_leaf(const struct reader *reader, const struct json *element, struct search *search,
                             struct search_condition *condition)
 {
     const struct json *name = json_member(element, "f");
-    enum fault fault = reader_members(reader, element, "f t v1 v2 or and not");
+    enum fault fault = reader_members(reader, element, "i f t v1 v2 or and not");
     if (fault)
         return fault;
     if (element->kind != JSON_OBJECT || !name || name->kind != JSON_STRING)
         return reader_wrong_value(reader, element, "where",
                                   "Objects with f, t, v1 and v2, or with one of or, and, not, are expected.");
-    fault = find_where_field(reader, search, name->value, &condition->field);
+    if (json_member(element, "i")) {
+        fault = read_other(reader, element, search, &condition->item);
+        if (fault || !condition->item)
+            return fault;
+    }
+    fault = find_field(reader, search->class, condition->item ? condition->item : search->item, name->value,
+                       &condition->field);
     return fault ? fault : read_condition(reader, element, condition);
 }
 

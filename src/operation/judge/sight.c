@@ -56,9 +56,8 @@ struct caller_sight sight_find(const struct attempt *attempt, struct bytes class
 
 /* --- names of the schema --- */
 
-bool sight_tells(const struct attempt *attempt, struct bytes class, const struct bytes *items, size_t count)
+bool sight_tells(const struct call *call, struct bytes class, const struct bytes *items, size_t count)
 {
-    const struct call *call = attempt->call;
     return !call_is_judged(call) || !call->rules ||
            rules_outline_tells(call->rules, &call->caller, class, items, count);
 }
@@ -77,7 +76,7 @@ bool sight_tells_collection(const struct attempt *attempt, struct bytes class,
     size_t count = 0;
     for (; collection && count < collection->key_count; count++)
         items[count] = collection->keys[count].item->name;
-    return sight_tells(attempt, class, collection ? items : NULL, count);
+    return sight_tells(attempt->call, class, collection ? items : NULL, count);
 }
 
 /* --- the database --- */

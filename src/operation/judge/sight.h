@@ -28,7 +28,7 @@ struct caller_sight sight_find(const struct attempt *attempt, struct bytes class
 /* The one place that decides whether an answer may depend on what the schema declares.  May it, of classes of
  * items of a class, or of a collection of their members; `items` NULL, count 0: the schema does not declare
  * it?  If not, the answer is the same as of what is declared and empty (doc/reference/rules.md). */
-bool sight_tells(const struct attempt *attempt, struct bytes class, const struct bytes *items, size_t count);
+bool sight_tells(const struct call *call, struct bytes class, const struct bytes *items, size_t count);
 /* The same of a change that sets such an item.  If not, the rules refuse the change. */
 bool sight_tells_writer(const struct attempt *attempt, struct bytes class, struct bytes item);
 /* The same of a collection; NULL: it is not declared. */

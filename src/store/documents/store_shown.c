@@ -49,15 +49,15 @@ static void hash_values(struct data_keys *keys, struct arena *arena, const struc
 {
     if (!condition->field || condition->field->type != FIELD_HASH)
         return;
+    const struct schema_item *item = condition->item ? condition->item : search->item;
     struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
     for (size_t v = 0; v < condition->list_count; v++)
-        list[v].text = shown_field_value(arena, search->class, search->item, condition->field->name,
+        list[v].text = shown_field_value(arena, search->class, item, condition->field->name,
                                          condition->list[v].text, hash, keys);
     condition->list = list;
     if (condition->test == SEARCH_EQ)
-        condition->values[0].text =
-            shown_field_value(arena, search->class, search->item, condition->field->name,
-                              condition->values[0].text, hash, keys);
+        condition->values[0].text = shown_field_value(arena, search->class, item, condition->field->name,
+                                                      condition->values[0].text, hash, keys);
 }
 
 struct search store_shown_search(const struct data_keys *keys, struct arena *arena,

@@ -6,8 +6,8 @@ import { Fault } from './fault.js'
  * @typedef {{id: string, v: number, ct: number, items: Record<string, Held>, shown: any}} Given `v`, `ct`: as conditions see them; `shown`: as
  *   an element of `docs`
  * @typedef {{name: string, type: string, isList: boolean}} Field
- * @typedef {{field: Field | null, header: '' | 'id' | 'v' | 'ct', test: string, values: any[], isNegated: boolean}} Condition `field` null: of
- *   the document
+ * @typedef {{item: string, field: Field | null, header: '' | 'id' | 'v' | 'ct', test: string, values: any[], isNegated: boolean}} Condition
+ *   `field` null: of the document; `item`: a class of items, one of which satisfies it; empty: the one that is found does
  * @typedef {{id: string, k?: string, v: number, j: any, order: any[], given: Given}} Row */
 
 const DEPTH_MOST = 4, BRANCHES_MOST = 8, CONDITIONS_MOST = 7, LIST_MOST = 100, ORDERS_MOST = 4
@@ -82,8 +82,10 @@ function satisfies(test, values, value) {
   return (isOver || test === 'lt' || test === 'le') && (isUnder || test === 'gt' || test === 'ge')
 }
 
-/** @param {Condition} condition @param {Given} given @param {any} content */
-function isTrue({ field, header, test, values }, given, content) {
+/** @param {Condition} condition @param {Given} given @param {any} content @returns {boolean} */
+function isTrue({ item, ...condition }, given, content) {
+  if (item) return Object.values(given.items).some(one => one.c === item && isTrue({ item: '', ...condition }, given, one.j))
+  const { field, header, test, values } = condition
   const value = field ? valueOf(field, content) : /** @type {any} */ (given)[header]
   if (test === 'exists') return (value !== undefined) === values[0]
   if (value === undefined) return false
@@ -112,6 +114,7 @@ function checkMembers(element, members, at) {
 
 /** @param {any} element @param {Field | null} field @param {Condition['header']} header @param {boolean} isNegated @returns {Condition} */
 function readCondition(element, field, header, isNegated) {
+  const item = element.i ?? '', part = { item, field, header, test: element.t, isNegated }
   const type = field?.type ?? (header === 'id' ? 'string' : 'long'), test = element.t
   if (type === 'text' || test === 'match') throw unanswered('match')
   if (!TESTS.has(test)) throw wrong('t', 'The name of a test is expected.')
@@ -122,20 +125,20 @@ function readCondition(element, field, header, isNegated) {
   if (!hasTwo && element.v2 !== undefined) throw wrong('v2', 'This test has one value, v1.')
   if (test === 'exists') {
     if (!field || typeof element.v1 !== 'boolean') throw wrong('v1', 'True or false is expected, of a field.')
-    return { field, header, test, values: [element.v1], isNegated }
+    return item && !element.v1 ? { ...part, values: [true], isNegated: !isNegated } : { ...part, values: [element.v1] } // no item has it
   }
   if (test === 'in' || test === 'nin') {
     const list = element.v1
     if (!Array.isArray(list) || !list.length || list.length > LIST_MOST) throw wrong('v1', 'A list of 1 to 100 values is expected.')
-    return { field, header, test, values: list.map(one => value(one, 'v1')), isNegated }
+    return { ...part, values: list.map(one => value(one, 'v1')) }
   }
   const values = hasTwo ? [value(element.v1, 'v1'), value(element.v2, 'v2')] : [value(element.v1, 'v1')]
   if (hasTwo && type !== 'folded' && compare(values[0], values[1]) > 0) throw wrong('v2', 'A value that is not below v1 is expected.')
-  return { field, header, test, values, isNegated }
+  return { ...part, values }
 }
 
 /** Alternatives of conditions that hold together, of elements that all hold, or one of which does.
- * @param {any[]} list @param {(name: string) => Field} fieldOf @param {boolean} areAll @param {boolean} isNegated @param {number} depth
+ * @param {any[]} list @param {(name: string, item?: any) => Field} fieldOf @param {boolean} areAll @param {boolean} isNegated @param {number} depth
  * @returns {Condition[][]} */
 function readGroup(list, fieldOf, areAll, isNegated, depth) {
   let all = areAll ? [/** @type {Condition[]} */ ([])] : []
@@ -149,12 +152,12 @@ function readGroup(list, fieldOf, areAll, isNegated, depth) {
   return all
 }
 
-/** @param {any} element @param {(name: string) => Field} fieldOf @param {boolean} isNegated @param {number} depth @returns {Condition[][]} */
+/** @param {any} element @param {(name: string, item?: any) => Field} fieldOf @param {boolean} isNegated @param {number} depth @returns {Condition[][]} */
 function readElement(element, fieldOf, isNegated, depth) {
   const group = ['or', 'and', 'not'].find(name => typeof element === 'object' && element && Object.hasOwn(element, name))
   if (!group) {
-    checkMembers(element, ['f', 't', 'v1', 'v2'], 'where')
-    return [[readCondition(element, fieldOf(element.f), '', isNegated)]]
+    checkMembers(element, ['i', 'f', 't', 'v1', 'v2'], 'where')
+    return [[readCondition(element, fieldOf(element.f, element.i), '', isNegated)]]
   }
   checkMembers(element, [group], 'where')
   if (depth === DEPTH_MOST) throw wrong('where', 'Groups nested up to 4 deep are expected.')
@@ -166,7 +169,7 @@ function readElement(element, fieldOf, isNegated, depth) {
 
 // --- the search ----------------------------------------------------------------------------------
 
-/** @param {Search} search @param {(name: string) => Field} fieldOf @returns {Condition[][]} */
+/** @param {Search} search @param {(name: string, item?: any) => Field} fieldOf @returns {Condition[][]} */
 function readBranches(search, fieldOf) {
   if (search.where !== undefined && !Array.isArray(search.where)) throw wrong('where', 'An array is expected.')
   const branches = readGroup(search.where ?? [], fieldOf, true, false, 0)
@@ -180,7 +183,7 @@ function readBranches(search, fieldOf) {
 }
 
 /** A field that the only alternative fixes orders nothing.
- * @param {Search} search @param {(name: string) => Field} fieldOf @param {Condition[][]} branches */
+ * @param {Search} search @param {(name: string, item?: any) => Field} fieldOf @param {Condition[][]} branches */
 function readOrder({ order }, fieldOf, branches) {
   const names = typeof order === 'string' ? [order] : order ?? []
   if (!Array.isArray(names) || (order !== undefined && !names.length) || names.length > ORDERS_MOST) throw wrong('order', 'A field, or a list of 1 to 4, is expected.')
@@ -191,7 +194,7 @@ function readOrder({ order }, fieldOf, branches) {
     if (field.type === 'text') throw unanswered('the rank of words')
     if (field.isList || field.type === 'hash') throw wrong('order', 'A list and a hash have no order.')
     if (orders.some(one => one.field === field)) throw wrong('order', 'Each field is named once.')
-    const isFixed = branches.length === 1 && branches[0].some(one => one.field === field && one.test === 'eq' && !one.isNegated)
+    const isFixed = branches.length === 1 && branches[0].some(one => one.field === field && !one.item && one.test === 'eq' && !one.isNegated)
     if (!isFixed) orders.push({ field, isDescending: name[0] === '-' })
   }
   return orders
@@ -234,22 +237,27 @@ function itemOf({ id, k, v, j }, members) {
   return k === undefined ? { id, v, j: content } : { id, k, v, j: content }
 }
 
+/** @param {any} item as it is declared @returns {Map<string, Field>} */
+function fieldsOf(item) {
+  return new Map(Object.entries(item?.fields ?? {}).map(([name, type]) => {
+    const isText = typeof type !== 'string', isList = !isText && type.endsWith('[]')
+    return [name, { name, type: isText ? 'text' : type.replace('[]', ''), isList }]
+  }))
+}
+
 /** A search that is read once and then asked of documents; broken with the Fault that the server would answer, or with ACOPIES: only the
  * server answers it.  `schema`: as it is declared. */
 export class Matcher {
   /** @param {Schema} schema @param {string} c @param {string} i @param {Search} search */
   constructor(schema, c, i, search) {
     const { want = 'items', ...rest } = /** @type {Search} */ (JSON.parse(JSON.stringify(search)))
-    const declared = schema.classes?.[c], item = declared?.items?.[i]
-    /** @type {Map<string, Field>} */ const fields = new Map()
-    for (const [name, type] of Object.entries(item?.fields ?? {})) {
-      const isText = typeof type !== 'string', isList = !isText && type.endsWith('[]')
-      fields.set(name, { name, type: isText ? 'text' : type.replace('[]', ''), isList })
-    }
+    const declared = schema.classes?.[c], item = declared?.items?.[i], fields = fieldsOf(item)
     if (!item || !fields.size) throw new Fault({ code: 'NFIELD', args: [c, i] })
-    const fieldOf = (/** @type {any} */ name) => {
-      const field = fields.get(name)
-      if (!field) throw typeof name === 'string' ? new Fault({ code: 'NFIELD', args: [c, i, name] }) : wrong('where', 'Objects with f, t, v1 and v2 are expected.')
+    const fieldOf = (/** @type {any} */ name, /** @type {any} */ other = undefined) => {
+      if (other !== undefined && typeof other !== 'string') throw wrong('i', 'The name of a class of items is expected.')
+      const all = other === undefined ? fields : fieldsOf(declared?.items?.[other]), field = all.get(name)
+      if (!all.size) throw new Fault({ code: 'NFIELD', args: [c, other] })
+      if (!field) throw typeof name === 'string' ? new Fault({ code: 'NFIELD', args: [c, other ?? i, name] }) : wrong('where', 'Objects with f, t, v1 and v2 are expected.')
       return field
     }
     checkMembers(rest, ['where', 'id', 'v', 'ct', 'order', 'limit'], 'param')

@@ -88,7 +88,7 @@ export interface Records {
 }
 
 /** A condition of a search, or a group of them. */
-export type Where = { f: string, t: string, v1: unknown, v2?: unknown } | { or: Where[] } | { and: Where[] } | { not: Where }
+export type Where = { i?: string, f: string, t: string, v1: unknown, v2?: unknown } | { or: Where[] } | { and: Where[] } | { not: Where }
 
 /** A search, as the operation `find` takes it; `want`, if absent: items. */
 export interface Search {

@@ -37,10 +37,10 @@ function document(draw, id) {
 }
 
 function leaf(draw) {
-  const f = draw.one(Object.keys(TYPES)), t = draw.one(TESTS)
-  if (t === 'exists') return { f, t, v1: draw.is(0.5) }
-  if (t === 'in' || t === 'nin') return { f, t, v1: [scalar(draw, f), ...draw.some(2, () => scalar(draw, f))] }
-  return { f, t, v1: scalar(draw, f), ...t.length === 4 ? { v2: scalar(draw, f) } : {} }
+  const f = draw.one(Object.keys(TYPES)), t = draw.one(TESTS), other = draw.is(0.2) ? { i: draw.one(['Main', 'Row', 'Row']) } : {}
+  if (t === 'exists') return { ...other, f, t, v1: draw.is(0.5) }
+  if (t === 'in' || t === 'nin') return { ...other, f, t, v1: [scalar(draw, f), ...draw.some(2, () => scalar(draw, f))] }
+  return { ...other, f, t, v1: scalar(draw, f), ...t.length === 4 ? { v2: scalar(draw, f) } : {} }
 }
 
 function condition(draw, depth) {
@@ -241,6 +241,19 @@ test('a search follows the collections of all its alternatives, or the class', {
   for (const where of [[], [at], [{ not: one }], [{ or: [one, at] }], [{ f: 'room', t: 'sw', v1: 'h' }], inRoom(''), inRoom('x'.repeat(256)), many(33), [{ f: 'none', t: 'eq', v1: 1 }]]) {
     assert.deepEqual(followed(where), ['Post'], JSON.stringify(where))
   }
+})
+
+test('a search follows what its conditions on other items are about', { skip }, async test => {
+  const room = fresh('room'), id = fresh(), session = await opened(test)
+  const store = finder(session, schema)('Post', 'Main', { where: [...inRoom(room), { i: 'State', f: 'open', t: 'eq', v1: true }], want: 'ids' })
+  assert.deepEqual(definitionsOf(store.answered.key), [`Post/byRoom@${room}`])
+  test.after(store.subscribe(() => {}))
+  await until(store, value => value.known && !value.ids.length)
+  await put({ c: 'Post', id, items: [{ c: 'Main', j: { room, at: 1 } }] })
+  await put({ c: 'Post', id, items: [{ c: 'State', j: { open: true } }] })
+  await until(store, value => value.ids.length === 1)
+  await put({ c: 'Post', id, items: [{ c: 'State', del: true }] })
+  await until(store, value => !value.ids.length)
 })
 
 test('a collection that the server does not know is replaced by the class', { skip }, async test => {
