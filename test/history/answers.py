@@ -13,6 +13,12 @@ class Answer:
     def __init__(self, result, body=None, status=0, code='', words=''):
         self.result, self.body, self.status, self.code, self.words = result, body, status, code, words
 
+    @property
+    def trouble(self):
+        """How it is counted: a refusal for lack of room with the limit that it names."""
+        args = (self.body or {}).get('args') if self.code == 'XBUSY' else None
+        return f'XBUSY {args[0]}' if args else self.code
+
 
 def judge(status, headers, text):
     """An answer of stampd bears the number of its request; one of nginx alone says nothing of what stampd did."""

@@ -14,13 +14,15 @@ from holder import Copy
 from state import compact, name_of, pack, state_of
 from tasks import Tasks
 from teams import Teams
-from wire import Lost, Wire
+from wire import ADDRESS, Lost, Wire
 
 CLASS = 'Hot'
 RETRIES_MOST_S = 45   # how long an operation under an Idempotency-Key is sent again
 PAUSE_S = 0.05        # after an answer that says that something is away
 REFUSED = {'AVERSION', 'NDOCUMENT'}
 LINES_KEPT = 12       # beyond them a writer removes some
+LONG_MS = 120         # a request that has worked for 100 ms is a long one
+LONG_BODY = 70000     # so is one with a body of more than 64 KiB
 
 
 class Client:
@@ -29,7 +31,7 @@ class Client:
     def __init__(self, campaign, number):
         self.campaign, self.number = campaign, number
         self.dice = random.Random(f'{campaign.seed}/{number}')
-        self.wires = [Wire(url, certificate) for url, certificate in campaign.servers]
+        self.wires = [Wire(url, certificate, None if number == 'leader' else ADDRESS) for url, certificate in campaign.servers]
         self.tasks, self.teams, self.extras = Tasks(self), Teams(self), Extras(self)
         self.copies = {document: Copy(CLASS, document) for document in campaign.documents}
         self.known = {}  # document -> (version, state) as it was seen last
@@ -44,7 +46,10 @@ class Client:
 
     def request(self, wire, method, path, body=None, headers=None, loses_answer=False):
         try:
-            wire.send(method, path, None if body is None else json.dumps(body),
+            text = None if body is None else json.dumps(body)
+            if text and self.dice.random() < 0.02:
+                text = text.ljust(LONG_BODY)
+            wire.send(method, path, text,
                       {'Content-Type': 'application/json', **(headers or {})})
             if loses_answer:
                 wire.close()
@@ -59,7 +64,7 @@ class Client:
     def trouble(self, answer):
         """True when there is nothing to be read from it."""
         if answer.code and answer.code not in REFUSED:
-            self.troubles[answer.code] = self.troubles.get(answer.code, 0) + 1
+            self.troubles[answer.trouble] = self.troubles.get(answer.trouble, 0) + 1
             if answer.code not in ('CONTENTION', 'DROPPED'):
                 time.sleep(PAUSE_S)
         return answer.result != 'ok' or (answer.body is None and answer.status != 304)
@@ -253,7 +258,7 @@ class Client:
             writes[document] = {'push': [['push']], 'renew': [['renew'], ['push']], 'end': [['end']]}[how]
             orders.append(order)
         param = {'reads': [{'c': CLASS, 'id': document} for document in read], 'writes': orders, 'operation': name,
-                 'rest_ms': self.dice.choice((0, 0, 0, 2, 10))}
+                 'rest_ms': self.dice.choices((0, 2, 10, LONG_MS), (58, 20, 20, 2))[0]}
         naming = self.naming() if orders else {}
         self.write(name, 'Transact', lambda headers, more: self.operate(
             'Transact', {'param': param, **naming, **self.with_syncs(more)}, headers, **more), reads, writes, naming)

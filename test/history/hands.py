@@ -5,7 +5,7 @@ import time
 from answers import Answer, judge
 from client import PAUSE_S
 from state import compact
-from wire import Lost, Wire
+from wire import ADDRESS, Lost, Wire
 
 NS = 'club'
 REFUSED = ('SKEY', 'SRULE', 'NDOCUMENT')  # what shows that a caller has no right
@@ -17,7 +17,7 @@ class Hand:
     def __init__(self, campaign, number):
         self.campaign, self.number, self.sequence = campaign, number, 0
         self.dice = random.Random(f'{campaign.seed}/{number}')
-        self.wires = [Wire(url, certificate) for url, certificate in campaign.servers]
+        self.wires = [Wire(url, certificate, ADDRESS) for url, certificate in campaign.servers]
         self.lines, self.troubles = [], {}
 
     def send(self, method, path, body=None, headers=None):
@@ -30,7 +30,7 @@ class Hand:
         if answer.code in REFUSED:
             return answer
         if answer.result in ('no', 'unknown') or (answer.result == 'ok' and answer.body is None and answer.status != 304):
-            self.troubles[answer.code] = self.troubles.get(answer.code, 0) + 1
+            self.troubles[answer.trouble] = self.troubles.get(answer.trouble, 0) + 1
             time.sleep(0 if answer.code == 'CONTENTION' else PAUSE_S)
         return answer
 

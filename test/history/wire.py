@@ -4,6 +4,7 @@ import ssl
 from urllib.parse import urlsplit
 
 TIMEOUT_S = 30
+ADDRESS = '127.0.0.11'  # of the clients: one, since tasks of two addresses are in two domains
 
 
 class Lost(Exception):
@@ -15,10 +16,10 @@ class Lost(Exception):
 
 
 class Wire:
-    """One kept connection to nginx."""
+    """One kept connection to nginx.  `source`: the address that it comes from; without one, that of this host, which has no shares."""
 
-    def __init__(self, url, certificate):
-        self.host = urlsplit(url)
+    def __init__(self, url, certificate, source=None):
+        self.host, self.source = urlsplit(url), (source, 0) if source else None
         self.context = ssl.create_default_context(cafile=certificate)
         self.connection = None
 
@@ -26,7 +27,7 @@ class Wire:
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPSConnection(self.host.hostname, self.host.port, timeout=TIMEOUT_S,
-                                                              context=self.context)
+                                                              context=self.context, source_address=self.source)
                 self.connection.connect()
         except OSError:
             self.close()
