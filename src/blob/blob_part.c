@@ -387,6 +387,18 @@ enum fault blob_part_may(struct blob_store *store, struct bytes database, struct
     return is_whole ? find_room(&part, size, limits, false) : FAULT_NUPLOAD;
 }
 
+enum fault blob_part_may_begin(struct blob_store *store, struct bytes database,
+                               const struct blob_part_state *state, const struct blob_part_limits *limits,
+                               enum blob_part_limit *limit_r)
+{
+    struct census census = {.state = state};
+    char path[BLOB_PATH];
+    enum fault fault = blob_store_name_folder(store, database, "part", path);
+    if (!fault)
+        fault = blob_store_walk(path, count_one, &census);
+    return !fault && !fits(&census, limits, limit_r) ? FAULT_XBUSY : fault;
+}
+
 struct restoring {
     struct blob_upload *upload;
     int64_t left;

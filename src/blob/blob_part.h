@@ -53,6 +53,10 @@ MUST_USE enum fault blob_part_look(struct blob_store *store, struct bytes databa
  */
 MUST_USE enum fault blob_part_may(struct blob_store *store, struct bytes database, struct bytes id,
                                   struct arena *arena, int64_t size, const struct blob_part_limits *limits);
+/* Is there room for one more part, of the size and the owners of `state`?  FAULT_XBUSY: no, by `limit_r`. */
+MUST_USE enum fault blob_part_may_begin(struct blob_store *store, struct bytes database,
+                                        const struct blob_part_state *state,
+                                        const struct blob_part_limits *limits, enum blob_part_limit *limit_r);
 
 /* --- held by one request --- */
 struct blob_part;

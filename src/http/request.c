@@ -350,10 +350,8 @@ static enum fault read_upload(const struct request_source *source, struct call *
     call->attachment = attachment;
     call->resource = resource;
     call->operation = parameter(source, BYTES("REQUEST_METHOD"));
-    if (is_question(source)) { /* nginx names address, credentials and size */
-        attachment->is_asked = true;
-        if (!bytes_to_i64(parameter(source, BYTES("STAMPD_BODY")), &attachment->size))
-            attachment->size = INT64_MAX; /* unknown: perhaps all that is missing */
+    if (is_question(source)) {
+        request_upload_ask(call, headers.length, parameter(source, BYTES("STAMPD_BODY")), attachment);
         return FAULT_NONE;
     }
     enum fault fault = request_upload_read(call, &headers, resource, attachment, reply);
@@ -538,9 +536,7 @@ static enum fault answer_question(const struct settings *settings, const struct 
     if (!fault)
         return FAULT_NONE;
     reply->fault_status = fault == FAULT_SCLOSED ? 401 : 403;
-    bool has_no_room = reply->argument_count > 1 && !strcmp(reply->arguments[0], "limit_partial_bytes");
-    request->form.judged = /* nginx takes the limit from it */
-        has_no_room ? arena_printf(call->arena, "XBUSY.room=%s", reply->arguments[1]) : fault_code(fault);
+    request->form.judged = request_upload_judged(call, reply, fault);
     return fault;
 }
 

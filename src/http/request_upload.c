@@ -97,3 +97,23 @@ enum fault request_upload_read(struct call *call, const struct request_upload_he
         fault = read_new(call, headers, resource, attachment_r, upload, reply);
     return fault;
 }
+
+void request_upload_ask(struct call *call, struct bytes length, struct bytes body_size,
+                        struct attachment_request *attachment_r)
+{
+    struct upload_request *upload = ARENA_NEW(call->arena, struct upload_request);
+    *upload = (struct upload_request){.id = call->path_count ? call->path[0] : NO_BYTES};
+    if (!request_upload_read_number(length, &upload->length))
+        upload->length = 0; /* the request is refused for it, when it is there */
+    *attachment_r = (struct attachment_request){.key = BYTES(""), .upload = upload, .is_asked = true};
+    if (!bytes_to_i64(body_size, &attachment_r->size))
+        attachment_r->size = INT64_MAX; /* unknown: perhaps all that is missing */
+}
+
+const char *request_upload_judged(const struct call *call, const struct reply *reply, enum fault fault)
+{
+    bool has_no_room = fault == FAULT_XBUSY && call->attachment && call->attachment->is_asked &&
+                       reply->argument_count > 1 && strstr(reply->arguments[0], "_partial_");
+    return has_no_room ? arena_printf(call->arena, "XBUSY.%s=%s", reply->arguments[0], reply->arguments[1])
+                       : fault_code(fault);
+}

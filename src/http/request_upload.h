@@ -24,4 +24,11 @@ MUST_USE enum fault request_upload_read(struct call *call, const struct request_
                                         struct resource *resource, struct attachment_request *attachment_r,
                                         struct reply *reply);
 
+/* The question whether the body may come: nginx names address, credentials and sizes, and nothing else. */
+void request_upload_ask(struct call *call, struct bytes length, struct bytes body_size,
+                        struct attachment_request *attachment_r);
+/* What nginx is answered about a body that may not come: the code of the fault, and, of an upload for which
+ * there is no room, the limit and its value, XBUSY.LIMIT=VALUE. */
+const char *request_upload_judged(const struct call *call, const struct reply *reply, enum fault fault);
+
 #endif

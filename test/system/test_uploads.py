@@ -297,6 +297,48 @@ def test_what_has_no_room_is_refused_before_its_body(stack):
         stack.set(limit_partial_bytes=68719476736)
 
 
+def test_an_upload_that_begins_with_bytes_is_refused_before_them(stack):
+    """By each limit, with the limit's name: the client has sent the head alone, and waits."""
+    doc, mib = new_document(stack, 'few'), 1 << 20
+    usual = {'limit_client_partial_uploads': 20, 'limit_client_partial_bytes': 17179869184, 'limit_partial_uploads': 1000, 'limit_partial_bytes': 68719476736}
+    made = [create(stack, doc, 30 * mib, f'begun{number}', ns='few', as_=stack.key).headers['Location'] for number in range(2)]
+    try:
+        with Client(stack, '127.0.0.9') as client:
+            def begin(key, length, **headers):
+                connection = client.connect()
+                connection.putrequest('POST', '/few/upload')
+                named = metadata(**dict(zip(('class', 'id'), doc.split('/'))), key=key)
+                for name, value in {'Tus-Resumable': '1.0.0', 'Content-Type': TYPE, 'Upload-Length': length, 'Upload-Metadata': named, **headers}.items():
+                    connection.putheader(name, str(value))
+                connection.endheaders()
+                return connection
+
+            def refused_by(limit, most, length=30 * mib, **headers):
+                stack.set(**{**usual, limit: most})
+                connection = begin('late', length, **(headers or {'Content-Length': 20 * mib}))
+                refusal = Reply(connection.getresponse())
+                connection.close()
+                assert (refusal.status, refusal.code, refusal.args) == (423, 'XBUSY', [limit, str(most)])
+            refused_by('limit_partial_bytes', 40 * mib)
+            refused_by('limit_partial_bytes', 40 * mib, **{'Transfer-Encoding': 'chunked'})
+            refused_by('limit_partial_uploads', 2)
+            refused_by('limit_client_partial_bytes', 29 * mib)
+            stack.set(**usual)
+            connection = begin('own', 30 * mib, **{'Content-Length': 4})
+            connection.send(b'abcd')
+            answer = connection.getresponse()
+            answer.read()
+            made.append(answer.headers['Location'])
+            assert (answer.status, answer.headers['Upload-Offset']) == (201, '4')
+            connection.close()
+            refused_by('limit_client_partial_uploads', 1)
+            refused_by('limit_client_partial_bytes', 50 * mib)
+    finally:
+        for path in made:
+            checked(send(stack, 'DELETE', path), 204)
+        stack.set(**usual)
+
+
 def test_an_account_does_not_multiply_the_share_of_its_address(stack, team):
     """Five anonymous accounts of one address reserved all that a namespace had, in 85 requests."""
     stack.set(limit_client_partial_uploads=3)

@@ -108,7 +108,7 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
     };
     add_locked(builder, "worker", "");
-    add_locked(builder, "room", "\"limit_partial_bytes\",\"$stampd_room_most\"");
+    add_locked(builder, "room", "\"$stampd_room_limit\",\"$stampd_room_most\"");
     for (size_t i = 0; i < COUNT_OF(judged); i++) {
         if (i + 1 < COUNT_OF(judged))
             builder_printf(builder, "            if ($stampd_judged = \"%s\") {\n",

@@ -233,7 +233,8 @@ static struct blob_part_limits limits_of(const struct settings *settings)
     };
 }
 
-static enum fault refuse_limit(struct attempt *attempt, enum blob_part_limit limit)
+/* request.c names these limits to nginx when the body has not come yet. */
+static enum fault refuse_limit(const struct attempt *attempt, enum blob_part_limit limit)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = {settings, attempt->call, attempt->reply};
@@ -284,15 +285,30 @@ static enum fault upload_take(struct attempt *attempt, struct blob_part *part)
     return fault;
 }
 
-enum fault upload_may(const struct worker_context *worker_context, struct call *call, struct reply *reply)
+/* One that begins with no bytes has no body to be refused before. */
+static enum fault may_begin(struct attempt *attempt, const struct blob_part_limits *limits,
+                            enum blob_part_limit *limit_r)
 {
-    const struct settings *settings = worker_context->settings;
-    const struct blob_part_limits limits = limits_of(settings);
-    const struct reader reader = {settings, call, reply};
-    if (!call->path_count || blob_part_may(worker_context->blobs, call->database, call->path[0], call->arena,
-                                           call->attachment->size, &limits) != FAULT_XBUSY)
-        return FAULT_NONE;
-    return reader_busy(&reader, "limit_partial_bytes", settings->limit_partial_bytes);
+    const struct call *call = attempt->call;
+    struct blob_part_state state = {.size = call->attachment->upload->length};
+    enum fault fault = call->attachment->size ? find_owners(attempt, &state) : FAULT_NUPLOAD;
+    return fault ? fault : blob_part_may_begin(store_of(attempt), call->database, &state, limits, limit_r);
+}
+
+enum fault upload_may(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    const struct blob_part_limits limits = limits_of(worker_context->settings);
+    struct attempt attempt = {.worker_context = worker_context,
+                              .call = call,
+                              .reply = reply,
+                              .ns = documents_ns(worker_context->documents, call->database)};
+    enum blob_part_limit limit = BLOB_PART_BYTES;
+    enum fault fault = attempt.ns < 0 ? FAULT_BINTERNAL
+                       : call->path_count
+                           ? blob_part_may(worker_context->blobs, call->database, call->path[0], call->arena,
+                                           call->attachment->size, &limits)
+                           : may_begin(&attempt, &limits, &limit);
+    return fault == FAULT_XBUSY ? refuse_limit(&attempt, limit) : FAULT_NONE;
 }
 
 /* --- creating --- */

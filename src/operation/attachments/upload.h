@@ -14,11 +14,10 @@ MUST_USE enum fault upload_append(struct attempt *attempt);
 MUST_USE enum fault upload_show(struct attempt *attempt);
 MUST_USE enum fault upload_drop(struct attempt *attempt);
 
-/* For a request whose body has not come yet, `size` bytes of the upload that its path names.  FAULT_XBUSY:
- * the namespace has no room for them (limit_partial_bytes).  What else is wrong is said when the body is
- * there. */
-MUST_USE enum fault upload_may(const struct worker_context *worker_context, struct call *call,
-                               struct reply *reply);
+/* For a request whose body has not come yet: `size` bytes of the upload that its path names, or the first
+ * bytes of one that it creates.  FAULT_XBUSY: the limit that the reply names leaves no room for them.  What
+ * else is wrong is said when the body is there. */
+MUST_USE enum fault upload_may(struct worker_context *worker_context, struct call *call, struct reply *reply);
 
 /* Attaches the file of an upload that has all its bytes, else changes nothing. */
 MUST_USE enum fault upload_work(struct attempt *attempt);
