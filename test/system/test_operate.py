@@ -474,6 +474,20 @@ def test_all_that_a_server_on_the_internet_needs(stack, site):
     assert 'does not listen on IPv6' in check(stack)  # [::1] is not the internet
 
 
+def test_browsers_of_this_host_need_no_certificate(stack, site):
+    """--local-port serves the same without TLS, on the loopback only."""
+    port = free_port()
+    site.write('--local-port', port)
+    assert f'listen 127.0.0.1:{port} ' in site.conf.read_text()
+    stack.reload_nginx()
+    local = f'http://127.0.0.1:{port}'
+    assert requests.get(f'{local}/lab/ping', timeout=PATIENCE_S).json()['db'] == 'ok'
+    put = {'param': {'docs': [{'c': 'Local', 'id': 'one', 'items': [{'c': 'Main', 'j': 1}]}]}}
+    answer = requests.post(f'{local}/lab/op/put', json=put, headers={'Origin': local}, timeout=PATIENCE_S)
+    assert answer.status_code == 200 and stack.get('lab', ('Local', 'one'))['items'][0]['j'] == 1
+    ask_stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--local-port', '0', status=2)
+
+
 def test_both_families_and_a_log_are_the_default(stack):
     os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
     text = ask_stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--acme', '/var/www/acme', '--folder', '/var/cache/nginx')

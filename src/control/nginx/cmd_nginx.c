@@ -282,6 +282,7 @@ static void fill_in_texts(struct filling_in *filling)
         {"LISTEN", site_listen(arena, &site->listen,
                                site->is_proxied ? " ssl http2 backlog=1024 proxy_protocol"
                                                 : " ssl http2 backlog=1024")},
+        {"LOCAL_LISTEN", site_local(arena, site)},
         {"MAP", options->map.path},
         {"PID", options->pid},
         {"PROBE_LISTEN", options->probe_listen},
@@ -448,6 +449,8 @@ int control_nginx(struct control *control, int argc, char **argv)
                     "Run nginx's workers as this user, when root starts nginx."),
         OPTION_TEXT("probe-listen", "ADDRESS:PORT", &options.probe_listen,
                     "Listen here for /live, /ready and /metrics (default: 127.0.0.1:8081)."),
+        OPTION_NUMBER("local-port", "PORT", &options.site.local_port, 1, 65535,
+                      "Serve the same on 127.0.0.1:PORT without TLS, for browsers of this host."),
         OPTION_NUMBER("workers", "N", &options.workers, 1, 256,
                       "Run N processes of nginx (default: one for each processor)."),
         OPTION_TEXT("folder", "FOLDER", &options.folder,

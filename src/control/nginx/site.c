@@ -39,6 +39,13 @@ const char *site_listen(struct arena *arena, const struct option_words *addresse
     return site_finish(arena, &builder);
 }
 
+const char *site_local(struct arena *arena, const struct site *site)
+{
+    return site->local_port ? arena_printf(arena, "\n        listen 127.0.0.1:%lld backlog=1024;",
+                                           (long long)site->local_port)
+                            : "";
+}
+
 const char *site_names(struct arena *arena, const struct site *site)
 {
     struct builder builder = {0};

@@ -9,6 +9,7 @@ struct site {
     struct option_words listen, http, names; /* addresses and ports; a port alone means all addresses */
     const char *acme, *root, *console, *doc, *include; /* NULL: none */
     int64_t hsts_s;                                    /* 0: none */
+    int64_t local_port;                                /* of HTTP without TLS on the loopback; 0: none */
     bool is_proxied;                                   /* connections begin with a PROXY protocol header */
 };
 
@@ -44,6 +45,8 @@ struct site {
 
 /* The directives `listen` of some addresses, each with `more`, a line each; "" for none. */
 const char *site_listen(struct arena *arena, const struct option_words *addresses, const char *more);
+/* The same for the listener without TLS, which only this host reaches; "" without it. */
+const char *site_local(struct arena *arena, const struct site *site);
 /* The names of the site, separated by blanks. */
 const char *site_names(struct arena *arena, const struct site *site);
 /* The header that keeps browsers on HTTPS, one line indented by `indent`; "" without it. */
