@@ -3,6 +3,7 @@
 #   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl, src/stamp-queue
 #   STACK_TOOLS    folder of the build whose src/stampctl prepares the stack (STACK_BUILD)
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
+#   STACK_LOCAL_PORT  nginx, the same as on STACK_PORT without TLS, on 127.0.0.1 only (0: none)
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
 #   STACK_SEED     a folder made by stack_seed: its cluster and its certificate are copied in place of making them
 #   STACK_DATA     folder of the cluster's files, which pg leads to (pg itself)
@@ -485,6 +486,7 @@ nginx_configure() {
         --folder "$STACK/run/nginx" --access-log "${STACK_ACCESS_LOG:-off}" --error-log "$STACK/log/nginx.log" \
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
+    [ "${STACK_LOCAL_PORT:-0}" = 0 ] || set -- "$@" --local-port "$STACK_LOCAL_PORT"
     [ ! -e "$STACK/console/index.html" ] || set -- "$@" --console "$STACK/console"
     [ ! -e "$STACK/doc/index.html" ] || set -- "$@" --doc "$STACK/doc"
     [ ! -d "$STACK/www" ] || set -- "$@" --root "$STACK/www"
@@ -497,6 +499,7 @@ stack_ports_are_free() {
     process_session_is_empty "$STACK/run/nginx.pid" nginx || return 0
     port_must_be_free STAMPD_PORT "$STACK_PORT"
     port_must_be_free STAMPD_PROBE_PORT "$STACK_PROBE_PORT"
+    [ "${STACK_LOCAL_PORT:-0}" = 0 ] || port_must_be_free STAMPD_LOCAL_PORT "$STACK_LOCAL_PORT"
 }
 
 port_must_be_free() {

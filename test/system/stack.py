@@ -267,7 +267,7 @@ class Stack:
         self.data = cluster_folder(self.path.name)
         self.build = build
         self.tools = tools or (TOOLS if build == BUILD else build)
-        self.port, self.probe_port = free_port(), free_port()
+        self.port, self.probe_port, self.local_port = free_port(), free_port(), 0  # 0: not without TLS
         self.url = f'https://127.0.0.1:{self.port}'
         self.probe_url = f'http://127.0.0.1:{self.probe_port}'
         self.key_file = beside.key_file if beside else self.path / 'admin.key'
@@ -329,7 +329,7 @@ class Stack:
     def step(self, *words):
         environment = dict(
             os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_TOOLS=str(self.tools), STACK_PORT=str(self.port),
-            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_SEED=seed() if words[0] in ('start', 'instance') else '', STACK_DATA=str(self.data),
+            STACK_PROBE_PORT=str(self.probe_port), STACK_LOCAL_PORT=str(self.local_port), STACK_WORKERS=str(self.workers), STACK_SEED=seed() if words[0] in ('start', 'instance') else '', STACK_DATA=str(self.data),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))
         if self.beside:

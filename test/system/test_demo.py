@@ -32,7 +32,7 @@ class Demo:
         self.command = [*prefix, source / 'scripts/demo']
         self.port = free_port()
         self.environment = {'STAMPD_HOME': str(home), 'STAMPD_PORT': str(self.port), 'STAMPD_PROBE_PORT': str(free_port()),
-                            'STAMPD_WORKERS': '3', 'STAMPD_DEMO_DOCS': str(DOCUMENTS), 'STAMPD_BUILD': str(build)}
+                            'STAMPD_LOCAL_PORT': str(free_port()), 'STAMPD_WORKERS': '3', 'STAMPD_DEMO_DOCS': str(DOCUMENTS), 'STAMPD_BUILD': str(build)}
 
     def run(self, *words, **environment):
         return subprocess.run([*self.command, *words], env={**os.environ, **self.environment, **environment},
@@ -191,6 +191,29 @@ def test_records_have_the_journal_protocol(running):
     assert client.ask(journal_world.SET, 'page', (journal_world.STRING, b'new'), journal_world.OVERWRITE)['error'] == ''
     answer = running.get('lab', 'record', param={'commands': [{'do': 'get', 'key': 'page'}]}, admin=(running.home / 'admin.key').read_text().strip())[1]
     assert answer['out']['results'][0]['value'] == 'new'
+
+
+def test_a_browser_of_this_host_needs_no_certificate(running):
+    """The same is served without TLS on a port of its own: to http://localhost, which browsers take for secure."""
+    local = f"http://localhost:{running.environment['STAMPD_LOCAL_PORT']}"
+    body = {'param': {'docs': [{'c': 'Package', 'id': 'libc6'}]}}
+    for origin in (local, f'https://localhost:{running.port}'):
+        answer = requests.post(f'{origin}/demo/op/get', json=body, headers={'Origin': origin}, verify=False, timeout=PATIENCE_S)
+        assert answer.status_code == 200 and answer.json()['out']['docs'][0]['v'] > 0
+    assert local in running.good()
+
+
+def test_a_local_port_that_nobody_asked_for_is_left_to_whoever_has_it(demo):
+    demo.good('stop')
+    with socket.socket() as holder:
+        holder.bind(('127.0.0.1', 0))
+        holder.listen()
+        port = holder.getsockname()[1] - 2
+        said = demo.good('start', STAMPD_PORT=str(port), STAMPD_LOCAL_PORT='')
+        assert f'https://localhost:{port}' in said and f'localhost:{port + 2}' not in said
+    demo.good('stop')
+    assert 'http://localhost' not in demo.good('start', STAMPD_LOCAL_PORT='0')
+    demo.good('stop')
 
 
 def test_another_port_while_it_runs_is_refused(running):
@@ -420,7 +443,7 @@ def test_pids_of_strangers_are_left_alone(running):
         sleeper.wait()
 
 
-@pytest.mark.parametrize('setting', ['STAMPD_PORT', 'STAMPD_PROBE_PORT'])
+@pytest.mark.parametrize('setting', ['STAMPD_PORT', 'STAMPD_PROBE_PORT', 'STAMPD_LOCAL_PORT'])
 def test_a_taken_port_is_one_line(demo, setting):
     demo.good('stop')
     with socket.socket() as holder:
