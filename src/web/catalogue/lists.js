@@ -1,12 +1,14 @@
 /* lists.js: lists of packages that accounts share: a document List, and a document Team with the accounts that may see and change it. */
 import { open } from './stampd-client/index.js'
 import { $, form, h, link } from './page.js'
+import { presence } from './presence.js'
+import './stampd-client/sign_in.js'
 
 export const me = JSON.parse(localStorage.getItem('me'))
 
 /** An account joins a team: as a member, by whom the rules decide, and in the list by which each browser of the account finds the team. */
-const join = (team, account, role) => (draft) =>
-  draft.set('Member', account, { role }).set('All', { accounts: [...team.items('Member').map(([one]) => one), account] })
+const join = (team, { account, name }, role) => (draft) =>
+  draft.set('Member', account, { role, name }).set('All', { accounts: [...team.items('Member').map(([one]) => one), account] })
 
 /** Calls `make(id)` for each list of the account, and again when the account has joined another; it returns what draws the list. */
 function follow(session, place, make) {
@@ -23,13 +25,18 @@ const enter = (account) => { localStorage.setItem('me', JSON.stringify(account))
 
 export const openTeam = (refused) => open({ ns: 'team', name: 'team', token: me?.token, live: Boolean(me), refused })
 
-const showDoor = (session) => $('page').replaceChildren(
-  form(async (values, operation) => enter(await session.call(operation, values)), $('door').content.cloneNode(true)))
+function showDoor(session) {
+  $('page').replaceChildren($('door').content.cloneNode(true))
+  $('page').querySelector('stampd-sign-in').addEventListener('sign-in', async ({ detail: { account, token } }) => {
+    session.setToken(token, account)
+    enter({ account, token, name: (await session.call('account')).name })
+  })
+}
 
 /** Begins a list: its team first, since a team counts from the next change on. */
 function create(session, title) {
   const id = crypto.randomUUID(), team = session.doc('Team', id)
-  team.change(join(team.get(), me.account, 'admin'))
+  team.change(join(team.get(), me, 'admin'))
   session.doc('List', id).change((list) => list.set('Info', { team: id, title }))
   return id
 }
@@ -41,7 +48,7 @@ export function showLists(session) {
     h('h1', {}, 'My lists'), names,
     form(async ({ title }) => { location.hash = `list/${create(session, title)}` },
       h('label', {}, 'New list ', h('input', { name: 'title', required: true, maxLength: 80 })), h('button', {}, 'Create')),
-    h('p', {}, 'Your account: ', h('code', { id: 'account' }, me.account), '. Others can share their lists with it.'),
+    h('p', {}, 'You are ', h('b', { id: 'name' }, me.name ?? me.account), '. Others share their lists with you by this name.'),
     h('button', { onclick: () => session.call('logout').finally(() => enter(null)) }, `Sign out`))
   return follow(session, names, (id) => {
     const a = names.appendChild(h('li')).appendChild(h('a', { href: `#list/${id}` }))
@@ -52,23 +59,28 @@ export function showLists(session) {
 export function showList(session, id) {
   if (!me) return showDoor(session)
   const list = session.doc('List', id), team = session.doc('Team', id)
-  const invite = async ({ account }) => { if (!team.get().item('Member', account.trim())) team.change(join(team.get(), account.trim())) }
+  const invite = async ({ name }) => {
+    const { account } = await session.call('whois', { name })
+    if (!account) throw new Error(`There is no account with the name ${name}.`)
+    if (!team.get().item('Member', account)) team.change(join(team.get(), { account, name }))
+  }
   const draw = () => {
     const { known, exists } = list.get(), people = team.get().items('Member'), packages = list.get().items('Package')
-    if (!exists) return $('page').replaceChildren(h('h1', {}, known ? 'This list is not shared with you' : 'Reading…'), h('p', {}, `Your account: ${me.account}`))
+    if (!exists) return $('page').replaceChildren(h('h1', {}, known ? 'This list is not shared with you' : 'Reading…'), h('p', {}, `You are ${me.name}.`))
     if (!$('entries')) {
       $('page').replaceChildren(
-        h('h1', { id: 'title' }), h('p', { id: 'people', className: 'lead' }), h('ul', { id: 'entries' }),
-        h('div', { id: 'invite' }, form(invite, h('label', {}, 'Invite account ', h('input', { name: 'account', required: true, pattern: '\\s*\\S{22}\\s*' })), h('button', {}, 'Invite')),
-          h('p', { className: 'quiet' }, 'The list is then among the lists of this account, in each of its browsers.')))
+        h('h1', { id: 'title' }), h('p', { id: 'people', className: 'lead' }), h('p', { id: 'here', className: 'here', role: 'status' }), h('ul', { id: 'entries' }),
+        h('div', { id: 'invite' }, form(invite, h('label', {}, 'Invite by name ', h('input', { name: 'name', required: true, maxLength: 128, autocomplete: 'off' })), h('button', {}, 'Invite')),
+          h('p', { className: 'quiet' }, 'The list is then among the lists of this person, in each browser.')))
     }
     $('entries').replaceChildren(...packages.map(([name]) => h('li', {}, link(name),
       h('button', { ariaLabel: `Remove ${name}`, onclick: () => list.change((list) => list.remove('Package', name)) }, 'Remove'))))
     $('title').textContent = list.get().item('Info').title
-    $('people').textContent = packages.length ? `Shared by ${people.length === 1 ? 'you alone' : `${people.length} accounts`}.` : 'Open a package and press its button to add it.'
+    $('people').textContent = [people.length === 1 ? 'Yours alone.' : `Shared by ${['you', ...people.filter(([one]) => one !== me.account).map(([, { name }]) => name ?? 'somebody')].join(', ')}.`, packages.length ? '' : 'Open a package and press its button to add it.'].join(' ')
     $('invite').hidden = team.get().item('Member', me.account)?.role !== 'admin'
   }
-  const ends = [list, team].map((one) => one.subscribe(draw))
+  const here = (names) => { if ($('here')) $('here').textContent = names.length ? `${[...new Set(names)].join(' and ')} ${names.length > 1 ? 'are' : 'is'} looking at this, too.` : '' }
+  const ends = [...[list, team].map((one) => one.subscribe(draw)), presence(session, id, me.name ?? 'somebody', here)]
   return () => ends.forEach((end) => end())
 }
 

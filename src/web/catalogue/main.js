@@ -1,5 +1,6 @@
 /* main.js: the sample application: Debian's packages, and lists of them that accounts share. */
 import { open } from './stampd-client/index.js'
+import { showBoard, showPhones } from './board.js'
 import { addButtons, openTeam, showList, showLists } from './lists.js'
 import { loadNames } from './names.js'
 import { showFound, showPackage } from './packages.js'
@@ -12,7 +13,7 @@ let names = [], loading = '', end
 const numbers = () => {
   const all = performance.getEntriesByType('resource'), kb = all.reduce((sum, one) => sum + one.transferSize, 0) / 1024
   if ($('count')) $('count').textContent = names.length.toLocaleString('en')
-  if ($('measure')) $('measure').textContent = `Every answer is as new as the last commit. This visit: ${all.length} requests, ${Math.round(kb).toLocaleString('en')} KB; the last answer took ${Math.ceil(all.at(-1)?.duration ?? 0)} ms.`
+  for (const [id, value] of [['requests', all.length], ['kilobytes', `${Math.round(kb).toLocaleString('en')} KB`], ['last', `${Math.ceil(all.at(-1)?.duration ?? 0)} ms`]]) if ($(id)) $(id).textContent = value
 }
 new PerformanceObserver(numbers).observe({ type: 'resource' })
 
@@ -42,12 +43,18 @@ function show() {
     end = () => { endRow(); endPackage() }
   } else if (what === 'lists') end = showLists(team)
   else if (what === 'list') end = showList(team, id)
-  else end = numbers($('page').replaceChildren($('start').content.cloneNode(true)))
+  else if (what === 'board') end = showBoard(id)
+  else {
+    $('page').replaceChildren($('start').content.cloneNode(true))
+    end = showPhones($('phones'))
+    numbers()
+  }
   if (what) $('page').focus()
 }
 
 $('search').oninput = () => {
   if (location.hash && matchMedia('(max-width: 48rem)').matches) history.pushState(null, '', '#'), show()
+  document.body.toggleAttribute('data-typing', $('search').value !== '')
   find()
 }
 $('search').form.onsubmit = (event) => event.preventDefault()

@@ -7,7 +7,8 @@ let present // what is on the screen
 
 /** Not every package comes with a description. */
 const summary = (facts) => facts?.description ?? (facts ? `${facts.section}, ${facts.version}` : '')
-const row = (id) => h('li', {}, link(id), h('span', { className: 'about' }, about.get(id) ?? ''))
+const note = (id, facts) => about.set(id, { text: summary(facts), size: facts?.size ? size(facts.size) : '' })
+const row = (id) => h('li', {}, link(id), h('small', {}, about.get(id)?.size ?? ''), h('span', { className: 'about' }, about.get(id)?.text ?? ''))
 
 /** Those that begin with the text, then those that contain it. */
 function search(names, text) {
@@ -26,26 +27,27 @@ export async function showFound(session, names) {
   const text = $('search').value.trim().toLowerCase(), found = search(names, text), mine = `${text}:${found}`
   if (present === mine) return
   present = mine
-  const list = h('ul', {}, found.slice(0, ROWS).map(row)), note = h('p', { className: 'quiet' })
-  $('found').replaceChildren(list, note)
+  const list = h('ul', {}, found.slice(0, ROWS).map(row)), end = h('p', { className: 'quiet' })
+  $('found').replaceChildren(list, end)
   const words = text.match(/[\p{L}\p{N}]+/gu)?.slice(0, WORDS)
   if (words && found.length <= ROWS) {
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
     for (const { id, j } of present === mine ? await findWords(session, words) : []) {
-      about.set(id, summary(j))
+      note(id, j)
       if (!found.includes(id) && found.push(id) <= ROWS) list.append(row(id))
     }
   }
   if (present !== mine) return
-  note.textContent = found.length > ROWS ? 'There are more: type more.' : found.length ? '' : 'Nothing is found.'
+  end.textContent = found.length > ROWS ? 'And more: type on to narrow them down.' : found.length ? '' : 'Nothing is found.'
   const missing = found.slice(0, ROWS).filter((id) => !about.has(id))
   const { docs } = missing.length ? await session.call('get', { docs: missing.map((id) => ({ c: 'Package', id })) }) : { docs: [] }
-  for (const { id, items } of docs) about.set(id, summary(items?.find((item) => item.c === 'Sta')?.j))
-  for (const li of list.children) li.lastChild.textContent = about.get(li.firstChild.textContent) ?? ''
+  for (const { id, items } of docs) note(id, items?.find((item) => item.c === 'Sta')?.j)
+  list.replaceChildren(...[...list.children].map((li) => row(li.firstChild.textContent)))
 }
 
 const FACTS = { version: 'Version', section: 'Section', priority: 'Priority', architecture: 'Architecture', maintainer: 'Maintainer', size: 'Download' }
-const shown = (name, value) => name === 'size' ? `${Math.ceil(value / 1024).toLocaleString('en')} KB` : value
+const size = (bytes) => bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / 2 ** 20).toLocaleString('en', { maximumSignificantDigits: bytes < 1000 * 2 ** 20 ? 3 : 4 })} MB`
+const shown = (name, value) => name === 'size' ? size(value) : value
 
 /** Follows the package; returns what ends that. */
 export function showPackage(session, id, addTo) {
