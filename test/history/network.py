@@ -1,14 +1,12 @@
 """Hosts on one machine: network namespaces on a switch that has a namespace of its own, so that no rule of a firewall of this host holds there.
 Each host has an address of its own; this host is one of them.  Two of them can be cut off from each other: packets go, and nobody gets them."""
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
+import socket
 import subprocess
-from pathlib import Path
 
-LOCKS = Path('/run/lock')
 NETWORKS = 200
 NOWHERE = '02:00:00:00:00:00'  # no interface has this hardware address
 HOST = 1        # number of this host; others from 10 on
@@ -38,11 +36,11 @@ class Network:
 
     @staticmethod
     def take_number():
-        LOCKS.mkdir(parents=True, exist_ok=True)
+        """The lock is the name of a socket without a file: as the addresses, it is known in all of this host, also in other roots (chroot)."""
         for number in range(NETWORKS):
-            lock = open(LOCKS / f'stampd-network-{number}', 'w')
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = socket.socket(socket.AF_UNIX)
+            with contextlib.suppress(OSError):
+                lock.bind(f'\0stampd-network-{number}')
                 return lock, number
             lock.close()
         raise Unavailable('too many networks')
