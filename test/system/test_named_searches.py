@@ -268,6 +268,28 @@ def test_deleted_and_expired_documents_are_not_in_the_views(stack, schemas):
     stack.op('lab', 'put', {'docs': [{'c': 'Post', 'id': 'raw', 'delete': True}]})
 
 
+def test_expired_documents_are_in_no_view(stack, schemas):
+    """Though the server has not deleted them; from the declaration of maxLife on, until it is taken back."""
+    ending = {**CLASSES, 'Room': {**CLASSES['Room'], 'maxLife': 'Main.until'}}
+    rooms = search('select v.id from "item_Room_Main" v where v.floor = 7 order by v.id', [('id', 'string')], class_='Room')
+    views = [f"select id from {view} where class = 'Room' and id in ('past', 'later', 'never') order by id" for view in ('"item_Room_Main"', 'items', 'documents')]
+
+    def seen(*expected):
+        assert [row['id'] for row in run(stack, 'rooms', ns='demo')['rows']] == list(expected)
+        for view in views:
+            assert [row[0] for row in stack.psql('demo', view)] == list(expected), view
+    schemas.declare('demo', {'rooms': rooms})
+    with stack.keeper_stopped():
+        stack.put('demo', *({'c': 'Room', 'id': name, 'items': [{'c': 'Main', 'j': {'floor': 7, 'until': until}}]} for name, until in
+                            (('past', 1), ('later', 99999999), ('never', None))), admin=True)
+        seen('later', 'never', 'past')
+        schemas.declare('demo', {'rooms': rooms}, classes=ending)
+        seen('later', 'never')
+        schemas.declare('demo', {'rooms': rooms})
+        seen('later', 'never', 'past')
+    schemas.declare('demo', SEARCHES)
+
+
 # --- changes of the schema, restarts, restores ---
 
 def test_the_newest_declaration_is_run(stack, schemas):

@@ -138,6 +138,12 @@ each_side(struct planning *planning, const struct schema *schema, const struct s
         }
 }
 
+static bool has_ends(const struct schema *schema, struct bytes class)
+{
+    const struct schema_class *found = schema_find_class(schema, class);
+    return found && found->max_life.item;
+}
+
 /* Table, columns, functions and view of one side; skips what exists already. */
 static void add_side_sql(struct planning *planning, struct side_name name, const struct schema_item *item,
                          const struct schema_item *kept, void *text)
@@ -154,8 +160,10 @@ static void add_side_sql(struct planning *planning, struct side_name name, const
         is_new = true;
     }
     schema_sql_functions(sql, name, item, planning->role);
-    if (is_new || !applied || applied->field_count != item->field_count)
-        schema_sql_view(sql, name, item);
+    bool ends = has_ends(planning->plan->wanted, name.class);
+    if (is_new || !applied || applied->field_count != item->field_count ||
+        ends != has_ends(planning->plan->applied, name.class))
+        schema_sql_view(sql, name, item, ends);
     if (!is_new)
         return;
     builder_printf(
@@ -390,8 +398,7 @@ static bool takes_ends(const struct planning *planning, const struct schema *wan
 {
     const struct schema *applied = planning->plan->applied;
     for (size_t c = 0; c < applied->class_count; c++) {
-        const struct schema_class *now = schema_find_class(wanted, applied->classes[c].name);
-        if (applied->classes[c].max_life.item && !(now && now->max_life.item))
+        if (applied->classes[c].max_life.item && !has_ends(wanted, applied->classes[c].name))
             return true;
     }
     return false;

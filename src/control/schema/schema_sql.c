@@ -135,7 +135,8 @@ void schema_sql_several(struct builder *sql, struct side_name name, const struct
     builder_add_text(sql, "id, key);\n");
 }
 
-void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item)
+void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item,
+                     bool has_ends)
 {
     builder_printf(sql, "drop view if exists stampd.\"item_%.*s_%.*s\";\n", SIDE(name));
     builder_printf(
@@ -148,8 +149,15 @@ void schema_sql_view(struct builder *sql, struct side_name name, const struct sc
     builder_printf(
         sql,
         " from stampd.\"x_%.*s_%.*s\" x join stampd.item i on i.class = '%.*s' and i.id = x.id and "
-        "i.iclass = '%.*s' and i.key = x.key;\n",
+        "i.iclass = '%.*s' and i.key = x.key",
         SIDE(name), TEXT(name.class), TEXT(name.item));
+    if (has_ends)
+        builder_printf(
+            sql,
+            " where not exists (select 1 from stampd.expiry e where e.class = '%.*s' and e.id = x.id "
+            "and e.until <= floor(extract(epoch from now()) / 60)::bigint)",
+            TEXT(name.class));
+    builder_add_text(sql, ";\n");
 }
 
 /* --- functions ----------------------------------------------------------------------------------- */

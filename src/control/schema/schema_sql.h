@@ -28,7 +28,9 @@ void schema_sql_column(struct builder *sql, struct side_name name, const struct 
                        const char *role);
 void schema_sql_functions(struct builder *sql, struct side_name name, const struct schema_item *item,
                           const char *role);
-void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item);
+/* `has_ends`: the class declares maxLife, and the view leaves out what has expired. */
+void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item,
+                     bool has_ends);
 void schema_sql_drop_functions(struct builder *sql, struct side_name name);
 /* Must run outside a transaction. */
 void schema_sql_index(struct builder *sql, struct side_name name, const struct schema_field *field);
