@@ -63,6 +63,19 @@ def test_a_namespace_is_read_and_changed_and_obeys_at_once(stack):
     assert ns(stack, {'set': {'ns': 'demo', 'theme': None}})['v'] == unchanged, 'nothing to change'
 
 
+def test_a_change_of_origins_says_what_nginx_does_not_know(stack):
+    """Only stampctl may write nginx's map, where they are too."""
+    def words(code='demo', **members):
+        warnings = ns(stack, {'set': {'ns': code, **members}}).get('warnings', [])
+        assert len(warnings) <= 1 and all('`stampctl ns map`' in warning for warning in warnings)
+        return bool(warnings)
+    assert words(origins=['https://a.example']) and not words(origins=['https://a.example'], label='same') and not words(label='other')
+    assert words(origins=['https://b.example', '*']) and not words(access='closed')
+    assert words(accounts={'registration': 'closed'}), 'cookies come from these origins'
+    assert not words(accounts={'registration': 'closed', 'session_days': 9}) and words(origins=None)
+    assert not words('lab', access='closed', accounts={'registration': 'closed'}), 'there are no origins'
+
+
 def test_the_state_of_z_is_set_like_any_other(stack):
     ns(stack, {'set': {'ns': 'z', 'state': 2, 'message': 'all of it'}})
     for code in ('demo', 'lab'):

@@ -2,8 +2,8 @@
  * z. param, one member: {"list":{"limit","cursor"}} → {"namespaces":[namespace…],"cursor":code};
  * {"get":code} → namespace: {"ns","v","database","access","state"…,"malformed":member}, with its access
  * rules (model/rules/rules.h); {"set":{"ns","if":version,"access","state","message",…,"rules":{…}}} →
- * {"v":version,"warnings":[sentence…]}: null removes a member; the warnings are about rules that the schema
- * of the namespace contradicts (model/rules/rules_schema.h). */
+ * {"v":version,"warnings":[sentence…]}: null removes a member; the warnings are about origins, which nginx
+ * has too, and about rules that the schema of the namespace contradicts (model/rules/rules_schema.h). */
 #include "operation/builtin.h"
 
 #include "base/clock.h"
@@ -210,7 +210,8 @@ static enum fault change_rules(const struct reader *reader, const struct json *w
 }
 
 /* Compares the rules with the schema that is declared for the namespace, if there is one. */
-static enum fault ns_warn(struct attempt *attempt, struct bytes code, const struct rules *rules)
+static enum fault warn_of_rules(struct attempt *attempt, struct bytes code, const struct rules *rules,
+                                struct builder *list)
 {
     struct arena *arena = attempt->call->arena;
     const struct document_name name = {BYTES("Schema"), code};
@@ -222,8 +223,34 @@ static enum fault ns_warn(struct attempt *attempt, struct bytes code, const stru
         return fault;
     struct bytes text = of_z_content(document, BYTES("Conf"));
     if (text.data && !schema_read(arena, text, &schema, &problem))
-        rules_warnings_write(attempt, rules, schema);
+        rules_warnings_compare(attempt, rules, schema, list);
     return FAULT_NONE;
+}
+
+static bool is_same_list(const struct json *one, const struct json *other)
+{
+    return bytes_equal(one ? one->text : NO_BYTES, other ? other->text : NO_BYTES);
+}
+
+/* nginx has the origins, and from which of them cookies come, in a file that only stampctl may write. */
+static void warn_of_origins(struct arena *arena, struct bytes before, struct bytes after,
+                            struct builder *list)
+{
+    const struct ns_conf old = namespace_read(arena, before), new = namespace_read(arena, after);
+    if (is_same_list(old.origins, new.origins) && (!new.origins || old.accounts.is_on == new.accounts.is_on))
+        return;
+    rules_warnings_add(list, "Run `stampctl ns map` on the host of nginx: until then nginx knows the former "
+                             "origins, and the pages of new ones cannot read what it refuses by itself.");
+}
+
+static enum fault ns_warn(struct attempt *attempt, struct bytes code, struct bytes before, struct bytes after,
+                          const struct rules *rules)
+{
+    struct builder list = {0};
+    warn_of_origins(attempt->call->arena, before, after, &list);
+    enum fault fault = rules ? warn_of_rules(attempt, code, rules, &list) : FAULT_NONE;
+    rules_warnings_write(attempt, &list);
+    return fault;
 }
 
 static enum fault ns_set(struct attempt *attempt, const struct reader *reader, const struct json *param)
@@ -262,7 +289,7 @@ static enum fault ns_set(struct attempt *attempt, const struct reader *reader, c
     draft_set_item(draft, BYTES("Conf"), BYTES(""), false, text);
     build_note(attempt, draft);
     change_leave_version(attempt, change_version(draft_base(draft)));
-    return rules ? ns_warn(attempt, code, rules) : FAULT_NONE;
+    return ns_warn(attempt, code, before, text, rules);
 }
 
 /* --- the operation --- */

@@ -4,7 +4,7 @@
 #include "edge/json/json.h"
 #include "operation/reply.h"
 
-static void add_warning(void *context, const char *sentence)
+void rules_warnings_add(void *context, const char *sentence)
 {
     struct builder *list = context;
     if (list->size)
@@ -12,14 +12,20 @@ static void add_warning(void *context, const char *sentence)
     json_add_string(list, bytes_of(sentence));
 }
 
-void rules_warnings_write(struct attempt *attempt, const struct rules *rules, const struct schema *schema)
+void rules_warnings_compare(struct attempt *attempt, const struct rules *rules, const struct schema *schema,
+                            struct builder *list)
 {
-    struct builder *body = attempt->reply->body, list = {0};
-    if (rules_schema_compare(attempt->call->arena, rules, schema, add_warning, &list)) {
+    rules_schema_compare(attempt->call->arena, rules, schema, rules_warnings_add, list);
+}
+
+void rules_warnings_write(struct attempt *attempt, struct builder *list)
+{
+    struct builder *body = attempt->reply->body;
+    if (list->size) {
         body->size--; /* its last brace */
         builder_add_text(body, ",\"warnings\":[");
-        builder_add(body, list.data, list.size);
+        builder_add(body, list->data, list->size);
         builder_add_text(body, "]}");
     }
-    builder_free(&list);
+    builder_free(list);
 }

@@ -126,8 +126,11 @@ static void schema_warn(struct attempt *attempt, const struct document *of_names
     struct bytes text = of_z_content(of_namespace, BYTES("Rules"));
     struct rules *rules;
     struct rules_problem problem;
-    if (text.data && !rules_read(attempt->call->arena, text, &rules, &problem))
-        rules_warnings_write(attempt, rules, schema);
+    if (text.data && !rules_read(attempt->call->arena, text, &rules, &problem)) {
+        struct builder list = {0};
+        rules_warnings_compare(attempt, rules, schema, &list);
+        rules_warnings_write(attempt, &list);
+    }
 }
 
 static enum fault schema_fetch(struct attempt *attempt, const struct reader *reader, const struct json *wish,
