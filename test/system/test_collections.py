@@ -1,6 +1,7 @@
 """Collections: members of a value synchronised by tokens, whatever changes and in whatever order commits become visible."""
 import json
 import random
+import re
 import threading
 
 import psycopg2
@@ -10,7 +11,7 @@ from collected import Collected
 from holder import Copy
 from schema import Schemas
 from signed_texts import read_signed, sign
-from stack import Problem, refused, wait_until
+from stack import SOURCE, Problem, refused, wait_until
 
 STACK = {'workers': 3, 'postgres': {'wal_writer_delay': '10s'}}
 
@@ -101,6 +102,33 @@ def test_members_arrive_change_and_leave(lab):
     assert set(blue.synchronise(lab).members) == {'other', 'arrives'}
     lab.put('lab', {'c': 'Person', 'id': 'other', 'delete': True})
     assert set(blue.synchronise(lab).members) == {'arrives'}
+
+
+def test_all_of_a_class_is_followed_with_its_deletions(stack, schemas):
+    """The declaration of keep-a-collection.md; `list` does not show what was deleted."""
+    page = (SOURCE / 'doc/how-to/keep-a-collection.md').read_text()
+    declaration, = (json.loads(block)['classes'] for block in re.findall(r'^```json\n(.*?)^```$', page, re.M | re.S) if '"Article"' in block)
+    schemas.apply('lab', {'Person': PERSON, **declaration})
+
+    def ask(**more):
+        out = stack.op('lab', 'collection', {'c': 'Article', 'collection': 'all', 'value': 1, 'want': 'ids', **more})['out']
+        return dict(out['ids']), {name for name, _ in out['left']}, out['token']
+
+    def article(name, **more):
+        return stack.put('lab', {'c': 'Article', 'id': name, 'items': [{'c': 'Main', 'j': {'all': 1, **more}}]})
+    versions = {name: article(name) for name in 'abc'}
+    found, _, token = ask()
+    assert found == versions
+    changed = article('a', title='new')
+    assert stack.put('lab', {'c': 'Article', 'id': 'b', 'delete': True})
+    after = stack.op('lab', 'list', {'c': 'Article', 'after': max(versions.values())})['out']['docs']
+    assert [one['id'] for one in after] == ['a'], 'and not that b was deleted'
+    found, left, _ = ask(token=token)
+    assert found['a'] == changed and 'b' not in found and left == {'b'}
+    for wrong, code in (({'c': 'Main', 'j': {'all': 2}}, 'ACONTENT'), ({'c': 'Main', 'j': {}}, 'ACONTENT'), ({'c': 'Main', 'del': True}, 'AFIXED')):
+        assert refused(code, stack.put, 'lab', {'c': 'Article', 'id': 'a', 'items': [wrong]})
+    assert refused('ACONTENT', stack.put, 'lab', {'c': 'Article', 'id': 'd', 'items': [{'c': 'Main', 'j': {'title': 'alone'}}]})
+    schemas.apply('lab', {'Person': PERSON})
 
 
 def test_another_item_of_the_document_is_a_change_too(lab):
