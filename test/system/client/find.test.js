@@ -1,7 +1,7 @@
 /* find.test.js: searches that sessions follow, through changes of others, losses and refusals. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { keyOfSearch } from '../../../src/web/client/records.js'
+import { keyOfSearch, pauseOf } from '../../../src/web/client/records.js'
 import { fresh, network, op, opened, put, refused, skip, until } from './server.js'
 
 const post = (id, room, at, more = {}) => put({ c: 'Post', id, items: [{ c: 'Main', j: { room, at, ...more } }] })
@@ -11,6 +11,12 @@ const idsAre = (...ids) => value => value.known && JSON.stringify(value.items?.m
 test('searches that say the same have the same key', () => {
   assert.equal(keyOfSearch('A', 'B', {}), 'find:{"c":"A","i":"B","want":"items"}')
   assert.equal(keyOfSearch('A', 'B', { want: 'ids', limit: 3 }), 'find:{"c":"A","i":"B","want":"ids","limit":3}')
+})
+
+test('many clients that follow the same change do not search at the same moment', () => {
+  assert.deepEqual([pauseOf(0, 0), pauseOf(0, 0.5), pauseOf(5, 0.5)], [100, 150, 150])
+  assert.deepEqual([pauseOf(300, 0), pauseOf(300, 0.5), pauseOf(60_000, 0.5)], [100, 1600, 5100], 'the longer it takes the further apart')
+  assert.ok(new Set(Array.from({ length: 100 }, () => Math.round(pauseOf(100)))).size > 10)
 })
 
 test('the newest of a room, its number and its total follow the changes of others', { skip }, async test => {
