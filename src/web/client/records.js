@@ -10,13 +10,13 @@ const MOST = 1000
 /** @type {Records} */
 const UNKNOWN = { known: false, fault: null, records: [], more: false }
 
-/** A search is read again so many milliseconds after a change of what it follows, whatever else changes meanwhile, at least and at most. */
-const PAUSE_MS = 100, PAUSE_MOST_MS = 10_000
+/** A search is read again so many milliseconds after a change of what it follows, whatever else changes meanwhile; by so many later at most. */
+const PAUSE_MS = 100, SPREAD_MS = 10_000
 
-/** The pause of a search whose last reading took so long: up to ten times that more, at random.  Many clients that follow the same change do
- * not search at the same moment, and the slower the server answers them the further apart they are.
+/** The pause of a search where the last reading took so long: up to ten times that and another 100 ms more, at random.  Many clients that
+ * follow the same change do not search at the same moment, and the slower the server answers them the further apart they are.
  * @param {number} lastMs @param {number} [random] below 1 */
-export const pauseOf = (lastMs, random = Math.random()) => PAUSE_MS + random * Math.min(PAUSE_MOST_MS, Math.max(PAUSE_MS, 10 * lastMs))
+export const pauseOf = (lastMs, random = Math.random()) => PAUSE_MS + random * Math.min(SPREAD_MS, PAUSE_MS + 10 * lastMs)
 
 /** @type {any} */
 const UNREAD = { known: false, fault: null }
@@ -72,7 +72,7 @@ export class Recorder {
     /** @type {Set<string>} */ this.due = new Set()
     /** @type {Map<string, Records>} */ this.values = new Map()
     /** Searches that will be due. @type {Set<string>} */ this.later = new Set()
-    /** Milliseconds that the last reading took. @type {Map<string, number>} */ this.took = new Map()
+    /** Milliseconds that the last reading took. */ this.took = 0
     /** Definitions that live events have refused. @type {Map<string, Fault>} */ this.dropped = new Map()
   }
 
@@ -103,12 +103,12 @@ export class Recorder {
       if (!this.later.delete(definition)) return
       this.due.add(definition)
       wake()
-    }, pauseOf(this.took.get(definition) ?? 0))
+    }, pauseOf(this.took))
   }
 
   /** Forgets what nobody follows any more. @param {Set<string>} followed */
   keep(followed) {
-    for (const map of [this.due, this.later, this.took, this.values, this.dropped]) {
+    for (const map of [this.due, this.later, this.values, this.dropped]) {
       for (const definition of [...map.keys()]) if (!followed.has(definition)) map.delete(definition)
     }
   }
@@ -117,10 +117,10 @@ export class Recorder {
   async step() {
     const [definition] = this.due
     this.due.delete(definition)
-    const began = performance.now()
+    const began = Date.now()
     try {
       const read = isOfSearch(definition) ? await this.find(searchOf(definition)) : await this.read(commandOf(definition))
-      this.took.set(definition, performance.now() - began)
+      this.took = Date.now() - began
       this.set(definition, { known: true, fault: this.dropped.get(definition) ?? null, ...read })
     } catch (error) {
       const isRefused = error instanceof Fault && (error.kind === 'refused' || ['SCLOSED', 'ORECORDS', 'NFIELD'].includes(error.code))
