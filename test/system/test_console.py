@@ -16,6 +16,7 @@ import browser as browsers
 from browser import Browser
 from hands import BY_LABEL, WATCH, Hands
 from manager import Manager
+from schema import Schemas
 from stack import PATIENCE_S, SOURCE, wait_until
 from web import FETCHES, built_page, install_packages, serve_page
 
@@ -397,6 +398,32 @@ def test_what_is_not_declared_cannot_be_searched(desk):
     desk.click('Search by content')
     desk.fill('Field', 'text')
     desk.click('Search')
+    desk.shows('NFIELD')
+
+
+def test_a_query_has_its_pages_and_the_index_that_it_needs(stack, desk, tmp_path):
+    main = {'singleton': True, 'fields': {'room': 'string', 'at': 'long', 'size': 'int'}, 'indexes': [['room', '-at']]}
+    Schemas(stack, tmp_path).apply('team', {'Post': {'items': {'Main': main}}})
+    for start in range(0, 120, 30):
+        stack.put('team', *({'c': 'Post', 'id': f'q{n:03}', 'items': [{'c': 'Main', 'j': {'room': 'hall', 'at': n, 'size': n % 7}}]} for n in range(start, start + 30)), admin=True)
+    desk.go('ns', 'team', 'documents', 'Post')
+    desk.click('Query')
+    desk.fill('Conditions', '{"f":"room","t":"eq","v1":"hall"}')
+    desk.fill('Order', '-at')
+    desk.click('Run the query')
+    desk.shows('An index that is declared serves this order')
+    ids = [row[0] for row in desk.rows('Results of the query')]
+    assert ids == [f'q{n:03}' for n in range(119, 19, -1)]
+    desk.click('More results')
+    wait_until(lambda: [row[0] for row in desk.rows('Results of the query')] == [f'q{n:03}' for n in range(119, -1, -1)], what='the second page')
+    desk.fill('Order', 'size, at')
+    desk.click('Run the query')
+    desk.shows('["room","size","at"]')
+    desk.fill('Conditions', '{"f":')
+    desk.click('Run the query')
+    wait_until(lambda: desk.tab.run("document.querySelector('.refusal')?.innerText"), what='the refusal')
+    desk.fill('Conditions', '{"f":"text","t":"eq","v1":"hall"}')
+    desk.click('Run the query')
     desk.shows('NFIELD')
 
 

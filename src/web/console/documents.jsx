@@ -1,6 +1,7 @@
 /* documents.jsx: the classes of a namespace, and the documents of one: by the beginning of their id, or by what an item contains. */
 import { useState } from 'preact/hooks'
 import { ChoiceField, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { Query } from './query.jsx'
 import { call } from './server.js'
 import { place } from './words.js'
 
@@ -120,6 +121,10 @@ function Class({ ns, class_ }) {
         <summary>Search by content</summary>
         <p class="hint">Only fields that the schema declares can be searched.</p>
         <Search ns={ns} class_={class_} />
+      </details>
+      <details>
+        <summary>Query</summary>
+        <Query ns={ns} class_={class_} />
       </details>
       <details>
         <summary>New document</summary>
