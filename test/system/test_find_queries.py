@@ -1,11 +1,13 @@
 """The page that translates queries of other databases: each row is run, and finds what it means."""
+import contextlib
 import json
 import re
 
+import psycopg2
 import pytest
 
 from schema import Schemas
-from stack import SOURCE, stampctl
+from stack import SOURCE, refused, stampctl
 
 STACK = {'workers': 1}
 PAGE = (SOURCE / 'doc/how-to/translate-queries.md').read_text()
@@ -77,6 +79,16 @@ def test_a_query_finds_what_it_means(posts, row, found):
     out = posts.op('lab', 'find', {'c': 'Post', 'i': 'Main', **json.loads('{' + row + '}')})['out']
     rows = out.get('ids', out.get('items', out.get('docs')))
     assert (out if rows is None else [row if isinstance(row, str) else row['id'] for row in rows]) == found
+
+
+def test_a_refused_search_asks_the_database_for_the_number_of_the_schema_alone(posts):
+    """It is refused while another session holds all other tables."""
+    param = {'c': 'Post', 'i': 'Main', 'where': [{'f': 'title', 't': 'eq', 'v1': 'Help'}], 'order': '-size'}
+    refused('AINDEX', posts.op, 'lab', 'find', param)  # the worker has a session
+    tables = [table for table, in posts.psql('lab', "select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'stampd' and tablename <> 'schema'")]
+    with contextlib.closing(psycopg2.connect(posts.conninfo('lab'))) as holder, holder.cursor() as cursor:
+        cursor.execute(f"lock table {', '.join(tables)} in access exclusive mode")
+        refused('AINDEX', posts.op, 'lab', 'find', param)
 
 
 def test_stampctl_prints_what_is_found(posts):
