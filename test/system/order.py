@@ -11,7 +11,7 @@ QUICK = ['documents', 'mutations', 'collections', 'resources', 'http', 'access',
 # Files that need a feature of the build, HAVE_… in its config.h: skipped without it.
 NEEDS = {'ARCHIVES': ['archive_files', 'attachment_full_disk', 'backup_objects', 'configurations_checked', 'couchdb_live', 'encrypted_ids',
                       'encrypted_ids_script', 'encryption', 'export', 'import', 'import_couchdb', 'import_firestore', 'move', 'move_derived',
-                      'object_moves', 'object_places', 'object_stores', 'sealed_files', 'sealed_move', 'sealed_objects', 'sealed_values',
+                      'object_moves', 'object_places', 'object_stores', 'pouchdb_server', 'sealed_files', 'sealed_move', 'sealed_objects', 'sealed_values',
                       'thumbnail_sweep', 'units', 'verify', 'volumes'],
          'PASSKEYS': ['passkeys', 'account_mails', 'isolation', 'encrypted_ids_script', 'protocol'],
          'RECORDS_ON_DISK': ['records_disk', 'crash_points'],
