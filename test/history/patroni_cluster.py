@@ -161,7 +161,7 @@ class Cluster:
     """`with` ends it.  `ttl_s`: of the lease of the leader.  `database` and `key_file`: as of a Stack that others are beside."""
 
     def __init__(self, network, nodes, ttl_s=TTL_S):
-        self.network, self.ttl_s = network, ttl_s
+        self.network, self.ttl_s, self.front = network, ttl_s, None
         self.room = Path(tempfile.mkdtemp(prefix='stampd-cluster-', dir=os.environ.get('STAMPD_TEST_CLUSTER', '/var/tmp')))
         self.room.chmod(0o755)
         (self.room / 'log').mkdir()
@@ -179,7 +179,9 @@ class Cluster:
 
     @property
     def database(self):
-        """What stands behind host= in a connection string."""
+        """What stands behind host= in a connection string: all nodes, or what is in front of them (haproxy.py)."""
+        if self.front:
+            return self.front.database
         return ','.join(node.address for node in self.nodes) + f' port={PORT} target_session_attrs=primary connect_timeout=3 tcp_user_timeout=10000'
 
     def __enter__(self):
