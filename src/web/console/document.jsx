@@ -1,9 +1,11 @@
 /* document.jsx: one document: its versions and items, which can be edited.  A change is refused when another client was faster. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Attachment, isAttachment, NewAttachment } from './attachments.jsx'
+import { Conflict } from './conflict.jsx'
 import { Badge, Confirmed, Field, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { Rights } from './rights.jsx'
 import { call, sync } from './server.js'
+import { CopyAs } from './snippets.jsx'
 import { place } from './words.js'
 
 const ITEMS = 50 // drawn at a time: each is an editor
@@ -48,6 +50,10 @@ function Item({ ns, class_, id, item, draft, set }) {
   )
 }
 
+/* Edits that are not saved, of each document that was left with some: {v, added, drafts}.  They end with the page. */
+const unsaved = new Map()
+addEventListener('beforeunload', (event) => { if (unsaved.size) event.preventDefault() })
+
 /* The items of `put` for what was edited; throws when a text is not JSON. */
 function changesOf(items, drafts) {
   return Object.entries(drafts).filter(([, draft]) => draft !== undefined).flatMap(([name, draft]) => {
@@ -76,12 +82,18 @@ function NewItem({ add }) {
 }
 
 function Editor({ ns, class_, id, document, saved }) {
-  const [added, setAdded] = useState([])
-  const [drafts, setDrafts] = useState({})
+  const address = JSON.stringify([ns, class_, id])
+  const [kept] = useState(unsaved.get(address))
+  const [added, setAdded] = useState(kept?.added ?? [])
+  const [drafts, setDrafts] = useState(kept?.drafts ?? {})
+  const [lost, setLost] = useState(null)
   const [filter, setFilter] = useState('')
   const [most, setMost] = useState(ITEMS)
   const { run, refusal, isBusy } = useAction()
-  const items = [...document.items, ...added]
+  // those of an item that others have removed meanwhile
+  const gone = (kept?.former ?? []).filter((item) => drafts[nameOf(item)] && !document.items.some((one) => nameOf(one) === nameOf(item))).map((item) => ({ ...item, isNew: true }))
+  const news = [...added.filter((item) => !document.items.some((one) => nameOf(one) === nameOf(item))), ...gone]
+  const items = [...document.items, ...news]
   const found = filter ? document.items.filter((item) => nameOf(item).includes(filter)) : document.items
   const rest = Math.max(0, found.length - most)
   const isChanged = Object.values(drafts).some((draft) => draft !== undefined)
@@ -91,12 +103,32 @@ function Editor({ ns, class_, id, document, saved }) {
     setAdded([...added, item])
     setDrafts({ ...drafts, [nameOf(item)]: textOf(item) })
   }
-  const put = (change) => run(async () => {
-    await call(ns, 'put', { docs: [{ c: class_, id, if: document.v, ...change() }] })
+  useEffect(() => {
+    if (isChanged) unsaved.set(address, { v: kept?.v ?? document.v, former: kept?.former ?? document.items, added, drafts })
+    else unsaved.delete(address)
+  }, [added, drafts])
+  const end = () => {
+    unsaved.delete(address)
     saved()
+  }
+  const put = (change, version = document.v) => run(async () => {
+    const more = change()
+    setLost(null)
+    try {
+      await call(ns, 'put', { docs: [{ c: class_, id, if: version, ...more }] })
+    } catch (fault) {
+      if (fault.code === 'AVERSION' && more.items) setLost(more.items)
+      throw fault
+    }
+    end()
   })
   return (
     <>
+      {kept && isChanged && (
+        <p class="warning" role="status">
+          Your edits are still here, and not saved. {kept.v !== document.v && 'Others have changed the document since you began: what you save replaces the items that you have edited.'}
+        </p>
+      )}
       <p>
         {document.v === 0 ? 'This document does not exist yet.' : <>Changed <Time stamp={document.v} />, created <Time stamp={document.ct} />.</>}
         {document.w && <> <Badge kind="warn">partly hidden</Badge></>}
@@ -107,14 +139,15 @@ function Editor({ ns, class_, id, document, saved }) {
         </div>
       )}
       <Form action={() => put(() => ({ items: changesOf(items, drafts) }))}>
-        {[...found.slice(0, most), ...added].map((item) => (
+        {[...found.slice(0, most), ...news].map((item) => (
           <Item key={nameOf(item)} ns={ns} class_={class_} id={id} item={item} draft={drafts[nameOf(item)]} set={(draft) => setDrafts({ ...drafts, [nameOf(item)]: draft })} />
         ))}
         {rest > 0 && <p><button type="button" onClick={() => setMost(most + ITEMS)}>Show {Math.min(rest, ITEMS)} more of {rest.toLocaleString('en')}</button></p>}
         <Refused refusal={refusal} />
+        {lost && <Conflict ns={ns} class_={class_} id={id} mine={lost} former={document.items} save={(version) => put(() => ({ items: lost }), version)} />}
         <div class="row">
           <button class="main" disabled={isBusy || (document.v !== 0 && !isChanged)}>{document.v === 0 ? 'Create' : 'Save'}</button>
-          <button type="button" onClick={saved}>{isChanged ? 'Discard and read again' : 'Read again'}</button>
+          <button type="button" onClick={end}>{isChanged ? 'Discard and read again' : 'Read again'}</button>
           {document.v !== 0 && (
             <Confirmed label="Delete" question={`Delete the document ${class_} ${id} with all its items?`} action={() => put(() => ({ delete: true }))} disabled={isBusy} />
           )}
@@ -123,6 +156,7 @@ function Editor({ ns, class_, id, document, saved }) {
       <NewItem add={add} />
       {document.v !== 0 && <NewAttachment ns={ns} class_={class_} id={id} saved={saved} />}
       {document.v !== 0 && <Removed ns={ns} document={document} />}
+      <CopyAs ns={ns} operation="get" param={{ docs: [{ c: class_, id }] }} />
       <Rights ns={ns} class_={class_} id={id} />
     </>
   )

@@ -1,8 +1,10 @@
 /* documents.jsx: the classes of a namespace, and the documents of one: by the beginning of their id, or by what an item contains. */
 import { useState } from 'preact/hooks'
+import { Columns, searchable } from './columns.jsx'
 import { ChoiceField, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { Query } from './query.jsx'
 import { call } from './server.js'
+import { CopyAs } from './snippets.jsx'
 import { place } from './words.js'
 
 const PAGE = 100
@@ -17,7 +19,7 @@ function Classes({ ns }) {
       <Read of={classes}>
         {({ classes: names }) => (names.length
           ? <ul class="names">{names.map((one) => <li key={one}><a href={place('ns', ns, 'documents', one)}>{one}</a></li>)}</ul>
-          : <p class="quiet">There are no documents yet.</p>)}
+          : <p class="empty">There are no documents yet. Name a class below to write the first one, or load a file: <code>stampctl load</code>.</p>)}
       </Read>
       <Form action={go} class="row">
         <TextField label="Another class" value={name} set={setName} required />
@@ -70,6 +72,7 @@ function List({ ns, class_ }) {
     <>
       <TextField label="Beginning of the id" value={prefix} set={setPrefix} />
       <Pages read={read} inputs={[ns, class_, prefix]} row={row} heads={['Id', 'Changed', 'Created']} caption={`Documents of ${class_}`} />
+      <CopyAs ns={ns} operation="list" param={{ c: class_, limit: PAGE, ...(prefix && { prefix }) }} />
     </>
   )
 }
@@ -111,12 +114,43 @@ function Search({ ns, class_ }) {
   )
 }
 
+/* By the columns that are declared, or else by ids. */
+function Content({ ns, class_ }) {
+  const schema = useRead(() => call(ns, 'schema'), [ns])
+  const byId = <List ns={ns} class_={class_} />
+  return (
+    <Read of={schema}>
+      {(applied) => {
+        const items = searchable(applied.schema.classes[class_])
+        if (!items.length) return byId
+        return (
+          <>
+            <Columns ns={ns} class_={class_} items={items} />
+            <Later summary="All documents by their ids">{byId}</Later>
+          </>
+        )
+      }}
+    </Read>
+  )
+}
+
+/* What is read when it is opened. */
+function Later({ summary, children }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{summary}</summary>
+      {isOpen && children}
+    </details>
+  )
+}
+
 function Class({ ns, class_ }) {
   const [id, setId] = useState('')
   return (
     <>
       <p class="trail"><a href={place('ns', ns, 'documents')}>Classes</a> › {class_}</p>
-      <List ns={ns} class_={class_} />
+      <Content ns={ns} class_={class_} />
       <details>
         <summary>Search by content</summary>
         <p class="hint">Only fields that the schema declares can be searched.</p>

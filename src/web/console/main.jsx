@@ -7,6 +7,7 @@ import { Documents } from './documents.jsx'
 import { Namespaces } from './namespaces.jsx'
 import { Form, Refused, TextField, useAction } from './parts.jsx'
 import { isSignedIn, signIn, signInByAccount, signOut, whenSignedOut } from './server.js'
+import { Palette } from './palette.jsx'
 import { Queues } from './queues.jsx'
 import { Rules } from './rules.jsx'
 import { Schema } from './schema.jsx'
@@ -38,7 +39,7 @@ function SignIn({ done }) {
             <TextField label="Password" type="password" value={form.password} set={set('password')} required autocomplete="current-password" />
           </>
         ) : <TextField label="Administrator's key" type="password" value={form.key} set={set('key')} required autofocus />}
-        <p class="hint">What you sign in with stays in the memory of this page. After a reload you sign in again.</p>
+        <p class="hint">{isByName ? 'The session survives a reload, and ends with this tab or when you sign out.' : 'The key stays in the memory of this page. After a reload you are asked again.'}</p>
         <Refused refusal={refusal} />
         <div class="row">
           <button class="main" disabled={isBusy}>Sign in</button>
@@ -111,6 +112,7 @@ function App() {
           <a href={place()} aria-current={path[0] ? undefined : 'page'}>Namespaces</a>
           {Object.entries(PAGES).map(([name, [words]]) => <a key={name} href={place(name)} aria-current={path[0] === name ? 'page' : undefined}>{words}</a>)}
         </nav>
+        <Palette pages={PAGES} tabs={TABS} ns={path[0] === 'ns' ? path[1] : undefined} />
         <button type="button" onClick={signOut}>Sign out</button>
       </header>
       <main ref={main} id="main" tabIndex={-1}>

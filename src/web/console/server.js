@@ -1,9 +1,13 @@
-/* server.js: requests with the administrator's key, or the session of an administrator's account, which are in the memory of this page and
- * nowhere else. */
+/* server.js: requests with the administrator's key, which is in the memory of this page and nowhere else, or with the session of an
+ * administrator's account, which this tab keeps until it is closed. */
 
+const LIVE_AGAIN_MS = 5000
 const ACCOUNT = 'z_' // begins what takes the place of the key
 
-let key = null
+const KEPT = 'stampd-session'
+
+const kept = sessionStorage.getItem(KEPT)
+let key = kept && ACCOUNT + kept
 let ended = () => {}
 
 /* A refusal of the server, or an answer that did not come (code ""). */
@@ -51,6 +55,31 @@ export async function sync(ns, copy) {
 /* What an operation returns that is not JSON. */
 export async function callText(ns, operation) {
   return (await sendWithKey(`/${encodeURIComponent(ns)}/op/${operation}`)).text()
+}
+
+/* Calls `changed` when one of these has changed, as live events tell; returns what ends it. */
+export function follow(ns, defs, changed) {
+  const end = new AbortController()
+  const read = async () => {
+    const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream', Authorization: `Bearer ${key}` }
+    const { body } = await send(`/${encodeURIComponent(ns)}/live`, { method: 'POST', headers, body: JSON.stringify({ defs }), signal: end.signal })
+    const lines = body.pipeThrough(new TextDecoderStream()).getReader()
+    for (let rest = '', part; !(part = await lines.read()).done;) {
+      const whole = (rest + part.value).split('\n')
+      rest = whole.pop()
+      if (whole.some((line) => /^event: (change|reset)/.test(line))) changed()
+    }
+  }
+  const go = async () => {
+    while (!end.signal.aborted) {
+      const refusal = await read().catch((fault) => fault)
+      if (refusal?.status >= 400 && refusal.status < 500) return
+      await new Promise((resolve) => setTimeout(resolve, LIVE_AGAIN_MS))
+      if (!end.signal.aborted) changed() // what came in between
+    }
+  }
+  void go()
+  return () => end.abort()
 }
 
 /* Calls a queue manager, which takes the key too; a refusal does not sign out. */
@@ -104,6 +133,7 @@ export async function signInByAccount(name, password) {
   const { token } = (await (await postToZ('login', { name, password, device: 'console' })).json()).out
   try {
     await signIn(ACCOUNT + token)
+    sessionStorage.setItem(KEPT, token)
   } catch (refusal) {
     endSession(token)
     throw refusal
@@ -119,6 +149,7 @@ export const isSignedIn = () => key !== null
 
 export function signOut() {
   if (isByAccount()) endSession(key.slice(ACCOUNT.length))
+  sessionStorage.removeItem(KEPT)
   key = null
   ended()
 }
