@@ -58,6 +58,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/validate-contents.md \
 	doc/how-to/wake-closed-browsers.md \
 	doc/how-to/write-a-client.md \
+	doc/how-to/write-a-mobile-application.md \
 	doc/how-to/write-a-module.md \
 	doc/images/console-namespaces.png \
 	doc/images/console-server.png \
