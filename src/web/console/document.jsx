@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Attachment, isAttachment, NewAttachment } from './attachments.jsx'
 import { Conflict } from './conflict.jsx'
+import { Members, membersOf } from './form.jsx'
 import { Badge, Confirmed, Field, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { Rights } from './rights.jsx'
 import { call, sync } from './server.js'
@@ -17,7 +18,7 @@ function textOf(item) {
   return 's' in item ? item.s : JSON.stringify(item.j, null, 2)
 }
 
-function Item({ ns, class_, id, item, draft, set }) {
+function Item({ ns, class_, id, item, members, draft, set }) {
   const isRaw = 's' in item
   const text = draft === undefined ? textOf(item) : draft
   const rows = Math.min(20, Math.max(2, (text ?? '').split('\n').length))
@@ -41,9 +42,12 @@ function Item({ ns, class_, id, item, draft, set }) {
           <Attachment ns={ns} class_={class_} id={id} item={item} />
         </>
       ) : (
-        <Field label={label}>
-          {(field) => <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />}
-        </Field>
+        <>
+          {!isRaw && <Members members={members} text={text} set={set} />}
+          <Field label={label}>
+            {(field) => <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />}
+          </Field>
+        </>
       )}
       <p class="hint">{item.v ? <>Changed <Time stamp={item.v} /></> : 'Not stored yet'} <button type="button" onClick={() => set(null)}>Remove</button></p>
     </div>
@@ -81,7 +85,7 @@ function NewItem({ add }) {
   )
 }
 
-function Editor({ ns, class_, id, document, saved }) {
+function Editor({ ns, class_, id, document, declared, saved }) {
   const address = JSON.stringify([ns, class_, id])
   const [kept] = useState(unsaved.get(address))
   const [added, setAdded] = useState(kept?.added ?? [])
@@ -140,7 +144,7 @@ function Editor({ ns, class_, id, document, saved }) {
       )}
       <Form action={() => put(() => ({ items: changesOf(items, drafts) }))}>
         {[...found.slice(0, most), ...news].map((item) => (
-          <Item key={nameOf(item)} ns={ns} class_={class_} id={id} item={item} draft={drafts[nameOf(item)]} set={(draft) => setDrafts({ ...drafts, [nameOf(item)]: draft })} />
+          <Item key={nameOf(item)} ns={ns} class_={class_} id={id} item={item} members={membersOf(declared[item.c])} draft={drafts[nameOf(item)]} set={(draft) => setDrafts({ ...drafts, [nameOf(item)]: draft })} />
         ))}
         {rest > 0 && <p><button type="button" onClick={() => setMost(most + ITEMS)}>Show {Math.min(rest, ITEMS)} more of {rest.toLocaleString('en')}</button></p>}
         <Refused refusal={refusal} />
@@ -187,14 +191,17 @@ function Removed(of) {
 
 export function Document({ ns, class_, id }) {
   const [edition, setEdition] = useState(0)
-  const document = useRead(async () => (await call(ns, 'get', { docs: [{ c: class_, id }] })).docs[0], [ns, class_, id, edition])
+  const document = useRead(async () => {
+    const [{ docs }, applied] = await Promise.all([call(ns, 'get', { docs: [{ c: class_, id }] }), call(ns, 'schema')])
+    return { ...docs[0], declared: applied.schema.classes[class_]?.items ?? {} }
+  }, [ns, class_, id, edition])
   return (
     <>
       <p class="trail">
         <a href={place('ns', ns, 'documents')}>Classes</a> › <a href={place('ns', ns, 'documents', class_)}>{class_}</a> › {id}
       </p>
       <Read of={document}>
-        {(value) => <Editor key={`${edition} ${value.v}`} ns={ns} class_={class_} id={id} document={value} saved={() => setEdition(edition + 1)} />}
+        {(value) => <Editor key={`${edition} ${value.v}`} ns={ns} class_={class_} id={id} document={value} declared={value.declared} saved={() => setEdition(edition + 1)} />}
       </Read>
     </>
   )
