@@ -337,13 +337,23 @@ struct bytes fcgi_parameter(const struct fcgi_request *request, struct bytes nam
                                                  : bytes_of(FCGX_GetParam(name.data, request->fcgx.envp));
 }
 
+/* No byte comes any more.  FAULT_XTIME: the client may have sent all of them: a read has waited too long, or
+ * the process was stopped meanwhile, after which the system interrupts a read that has a timeout.  libfcgi
+ * may have lost a part of a header then, so the read cannot go on. */
+static enum fault note_end(struct fcgi_request *request)
+{
+    int error = FCGX_GetError(request->fcgx.in);
+    request->input = error ? INPUT_BROKEN : INPUT_WHOLE;
+    return error == EINTR || error == EAGAIN ? FAULT_XTIME : FAULT_ABODY;
+}
+
 /* After the last expected byte: the stream must end here. */
 static enum fault end_input(struct fcgi_request *request)
 {
     if (FCGX_GetChar(request->fcgx.in) != EOF)
         return FAULT_ABODY; /* longer than announced; the rest is discarded with the answer */
-    request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-    return request->input == INPUT_WHOLE ? FAULT_NONE : FAULT_ABODY;
+    enum fault fault = note_end(request);
+    return request->input == INPUT_WHOLE ? FAULT_NONE : fault;
 }
 
 /* A keep-alive connection is reusable only after the body was read to its end. */
@@ -364,10 +374,8 @@ static enum fault read_whole(struct fcgi_request *request, size_t length, struct
         int got = FCGX_GetStr(builder_reserve(body, (size_t)want), want, request->fcgx.in);
         if (got > 0)
             body->size += (size_t)got;
-        if (got < want) { /* the client has aborted, or nginx has closed the connection */
-            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-            return FAULT_ABODY;
-        }
+        if (got < want) /* the client has aborted, or nginx has closed the connection */
+            return note_end(request);
         left -= (size_t)want;
     }
     return end_input(request);
@@ -408,8 +416,7 @@ enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room
     int want = (int64_t)most < request->input_left ? (int)most : (int)request->input_left;
     int got = want ? FCGX_GetStr(room, want, request->fcgx.in) : 0;
     if (got < want) {
-        request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-        fault = FAULT_ABODY;
+        fault = note_end(request);
     } else {
         request->input_left -= got;
         *size_r = (size_t)got;

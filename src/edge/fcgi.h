@@ -51,12 +51,13 @@ size_t fcgi_connections(const struct fcgi *fcgi);
 /* --- one request --- */
 /* NO_BYTES: there is no parameter of that name, which is a literal. */
 struct bytes fcgi_parameter(const struct fcgi_request *request, struct bytes name);
-/* Appends the body.  FAULT_ABODY: it was cut off, or differs from the announced length.  FAULT_ALIMIT: longer
+/* Appends the body.  FAULT_XTIME: the rest has not come in time, or the process was stopped while it waited
+ * for it.  FAULT_ABODY: it was cut off, or differs from the announced length.  FAULT_ALIMIT: longer
  * than `limit`; nothing is appended, and `size_r` is the announced length. */
 MUST_USE enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body,
                                    int64_t *size_r);
 /* Instead of fcgi_read_body: the next piece of the body, as much as there is room for, or its rest; size_r 0:
- * the whole body was read.  FAULT_ABODY: it was cut off, or differs from the announced length. */
+ * the whole body was read.  Faults as above. */
 MUST_USE enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room_size,
                                     size_t *size_r);
 /* Closes the connection without an answer; nginx then generates one. */

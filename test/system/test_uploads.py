@@ -1,19 +1,22 @@
 """Resumable uploads by the tus protocol: parts, offsets that survive deaths, one writer at a time, limits of number and bytes, expiry, and rights
 that are judged when an upload is created, continued and attached, also by a body that takes longer than an operation."""
+import array
 import base64
 import email.utils
 import fcntl
 import hashlib
 import json
 import os
+import signal
 import struct
+import termios
 import time
 
 import pytest
 
 from door_client import Client, Reply
 from fastcgi import RECORD_BYTES, STDIN, Connection, record
-from stack import PATIENCE_S, Problem, refused, wait_until
+from stack import PATIENCE_S, Problem, process_state, refused, wait_until
 from test_accounts import OPEN, PASSWORD
 from test_attachments import RULES
 
@@ -510,3 +513,48 @@ def has_begun(stack, uri, way, before):
     folder = stack.path / 'files/stampd_team'
     paths = unfinished(stack) - before if way == 'PUT' else [folder / 'part' / (uri.rpartition('/')[2] + '.data')]
     return any(path.stat().st_size for path in paths)
+
+
+# --- pauses of a worker ---
+
+def is_all_read(connection):
+    left = array.array('i', [0])
+    fcntl.ioctl(connection.socket, termios.TIOCOUTQ, left)
+    return not left[0]
+
+
+@pytest.mark.parametrize('way', ['PUT', 'PATCH', 'POST'])
+def test_a_worker_that_is_stopped_in_the_middle_of_a_body_does_not_lie(stack, way):
+    """The system interrupts a read that has a timeout when the process goes on: the body was called malformed, and a client does not
+    send such a request again.  Of what was read nothing is done."""
+    doc, content = new_document(stack), b'x' * 200000
+    class_, id_ = doc.split('/')
+    uri, more = f'/lab/doc/{doc}/file/a', {}
+    if way == 'PATCH':
+        uri = create(stack, doc, len(content)).headers['Location']
+        more = {'CONTENT_TYPE': TYPE, 'HTTP_TUS_RESUMABLE': '1.0.0', 'HTTP_UPLOAD_OFFSET': '0'}
+    if way == 'POST':
+        uri, more = '/lab/op/put', {'CONTENT_TYPE': 'application/json'}
+        content = json.dumps({'param': {'docs': [{'c': class_, 'id': id_, 'items': [{'c': 'Main', 'j': {'new': 1}}]}]}}).encode().ljust(len(content))
+    worker = stack.worker_pids()[0]
+    with Connection(stack.path / 'run/stampd/worker-0.sock', timeout=PATIENCE_S) as connection:
+        connection.socket.sendall(connection.head(uri, way, len(content), STAMPD_NS='lab', STAMPD_DATABASE='stampd_lab', **more) + record(STDIN, content[:20000]))
+        wait_until(lambda: is_all_read(connection) and process_state(worker)[:1] == ['S'], what='a worker that waits for the rest')
+        os.kill(worker, signal.SIGSTOP)
+        wait_until(lambda: process_state(worker)[:1] == ['T'], what='a worker that is stopped')
+        os.kill(worker, signal.SIGCONT)
+        wait_until(lambda: process_state(worker)[:1] != ['T'], what='a worker that goes on')
+        rest = b''.join(record(STDIN, content[start:start + RECORD_BYTES]) for start in range(20000, len(content), RECORD_BYTES)) + record(STDIN, b'')
+        try:
+            connection.socket.sendall(rest)
+        except BrokenPipeError:  # it has answered already
+            pass
+        answer = connection.receive()
+    found = stack.get('lab', (class_, id_))['items']
+    if answer.status == 503:
+        problem = json.loads(answer.body)
+        assert (problem['code'], problem['phase'] in (0, 1), problem['args']) == ('XTIME', True, [])
+        assert [(item['c'], item.get('j')) for item in found] == [('Main', {})]
+        assert way != 'PATCH' or offset(stack, uri) == 0
+    else:  # a system that lets the read go on
+        assert answer.status in (200, 201, 204) and (way != 'POST' or found[0]['j'] == {'new': 1})

@@ -293,7 +293,7 @@ static void body_must_be_whole(void **state UNUSED)
     assert_int_equal(body_fault(fcgi, "5x", &whole, false), FAULT_ABODY);
     assert_int_equal(body_fault(fcgi, "5", &partial, true), FAULT_ABODY);  /* the client has gone */
     assert_int_equal(body_fault(fcgi, "5", &aborted, false), FAULT_ABODY); /* it says that it gives up */
-    assert_int_equal(body_fault(fcgi, "5", &partial, false), FAULT_ABODY); /* it stalls */
+    assert_int_equal(body_fault(fcgi, "5", &partial, false), FAULT_XTIME); /* it stalls */
     assert_int_equal(body_fault(fcgi, "3", &partial, true), FAULT_ABODY);  /* all there, but no end */
     assert_int_equal(body_fault(fcgi, "0", &none, true), FAULT_ABODY);
     /* And the server goes on. */
