@@ -26,6 +26,10 @@ struct bytes quota_subject(const struct call *call, enum quota_subject subject)
         return BYTES("");
     if (subject == QUOTA_ACCOUNT)
         return call->caller.account;
+    if (call->task) /* by whom it was requested */
+        return call->task->requester
+                   ? (struct bytes){(const char *)&call->task->requester, sizeof call->task->requester}
+                   : NO_BYTES;
     return call->client ? (struct bytes){(const char *)&call->client, sizeof call->client} : NO_BYTES;
 }
 
@@ -40,11 +44,11 @@ static enum fault quota_refuse(struct segment *segment, struct call *call, struc
                        rate->text, NULL);
 }
 
-enum fault quota_take(struct segment *segment, struct call *call, struct reply *reply, int ns,
-                      enum quota_kind kind)
+static enum fault take_rates(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                             enum quota_kind kind)
 {
     const struct quotas *quotas = call->quotas;
-    if (!quotas || call->task || !(quotas->kinds >> kind & 1))
+    if (!quotas || !(quotas->kinds >> kind & 1))
         return FAULT_NONE;
     int64_t now_ms = clock_monotonic_ms();
     for (enum quota_subject subject = 0; subject < QUOTA_SUBJECTS; subject++) {
@@ -59,6 +63,18 @@ enum fault quota_take(struct segment *segment, struct call *call, struct reply *
             return quota_refuse(segment, call, reply, ns, subject, kind, wait_ms);
     }
     return FAULT_NONE;
+}
+
+enum fault quota_take(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                      enum quota_kind kind)
+{
+    return call->task ? FAULT_NONE : take_rates(segment, call, reply, ns, kind);
+}
+
+enum fault quota_take_commit(struct segment *segment, struct call *call, struct reply *reply, int ns)
+{
+    bool is_further = call->task && call->task->is_of_client && call->task->step > 0;
+    return is_further ? take_rates(segment, call, reply, ns, QUOTA_WRITES) : FAULT_NONE;
 }
 
 enum fault quota_enter(struct segment *segment, struct call *call, struct reply *reply, int ns,

@@ -4,8 +4,8 @@
  * A quota is counted for the address, then the account, then the namespace: what a narrower quota refuses
  * does not use the wider one.  What is refused for another reason later stays counted.  Numbers of what is
  * there at the same time are looked at in the same order.  Without effect: the administrator, tasks (but for
- * the bytes, those of clients), the address of a client without limits (setting exempt_clients), a namespace
- * without quotas. */
+ * bytes and further commits, those of clients), the address of a client without limits (setting
+ * exempt_clients), a namespace without quotas. */
 #ifndef STAMPD_OPERATION_QUOTA_H
 #define STAMPD_OPERATION_QUOTA_H
 
@@ -18,6 +18,10 @@
  * the time to wait.  Valid after access_enter. `ns`: index of the namespace. */
 MUST_USE enum fault quota_take(struct segment *segment, struct call *call, struct reply *reply, int ns,
                                enum quota_kind kind);
+/* Counts a further commit of a task that a client has requested, as one of the `writes`; the request itself
+ * has counted for the first.  FAULT_XBUSY as above. */
+MUST_USE enum fault quota_take_commit(struct segment *segment, struct call *call, struct reply *reply,
+                                      int ns);
 /* Counts a request that runs this operation; NULL: an unknown one. */
 MUST_USE enum fault quota_enter(struct segment *segment, struct call *call, struct reply *reply, int ns,
                                 const struct operation *operation);

@@ -266,6 +266,24 @@ def test_a_stranger_changes_so_many_by_one_task(stack, schemas):
     assert {content['room'] for content in contents(stack).values()} == {'attic'}
 
 
+def test_each_commit_of_a_client_is_a_write(stack, schemas):
+    """One request made hundreds of commits, and a quota of writes counted one."""
+    fill(stack, [note(f'n{i:03}', at=i) for i in range(40)])  # in three commits
+    manager, document = Manager(stack, 'lab'), {'c': 'Note', 'id': 'other', 'items': [{'c': 'Main', 'j': {'room': 'none'}}]}
+    stack.op('z', 'ns', {'set': {'ns': 'lab', 'quotas': {'namespace': {'writes': '2/d'}}}}, admin=True)
+    try:
+        task = request(stack, {'where': IN_HALL, 'merge': {'room': 'attic'}})
+        assert manager.run(task)['result'] == 'more'
+        assert [content['room'] for content in contents(stack).values()].count('attic') == 32
+        ((retry, is_late),) = stack.psql('lab', 'select retry, startat > stampd.stamp_now() from taskqueue where taskid = %s', (task,))
+        assert (retry, is_late) == (0, True)  # not failed, and it waits for a write
+        assert refused('XBUSY', stack.put, 'lab', document).body['args'] == ['quotas.namespace.writes', '2/d']
+    finally:
+        stack.op('z', 'ns', {'set': {'ns': 'lab', 'quotas': None}}, admin=True)
+    manager.hurry()
+    assert manager.run(task)['result'] == 'done' and result_of(stack, task) == {'changed': 40, 'refused': 0}
+
+
 def test_the_administrator_changes_any_number(stack, schemas):
     fill(stack, [note(f'n{i:03}', at=i) for i in range(MOST + 20)])
     assert run(stack, {'where': IN_HALL, 'delete': True}, admin=True) == {'changed': MOST + 20, 'refused': 0}

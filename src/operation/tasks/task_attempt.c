@@ -107,7 +107,8 @@ void task_attempt_fail(const struct task_run *run, struct task_attempt *work, en
 
 void task_attempt_wait(const struct task_run *run, struct task_attempt *work)
 {
-    const struct task_end how = {.start = stamp_add_ms(stamp_now(), TASK_WAIT_MS), .code = BYTES("MORE")};
+    int64_t wait_ms = work->wait_s ? work->wait_s * 1000 : TASK_WAIT_MS;
+    const struct task_end how = {.start = stamp_add_ms(stamp_now(), wait_ms), .code = BYTES("MORE")};
     put_back(run, work, &how, "more");
 }
 

@@ -29,6 +29,7 @@ struct task_attempt {
     int cycles;         /* committed in this request */
     int64_t longest_ms; /* of them */
     int64_t spent_us;   /* in this request; of one that shared a commit its share */
+    int64_t wait_s;     /* its client has used up its writes for so long; 0: it has not */
     enum cycle cycle;   /* the outcome of the last */
     bool is_over;       /* the outcome is known */
 };
@@ -45,8 +46,8 @@ void task_attempt_set_next(const struct task_run *run, struct task_attempt *work
 /* It has failed: the task is put back, or parked if it must not be repeated. */
 void task_attempt_fail(const struct task_run *run, struct task_attempt *work, enum fault fault);
 
-/* It is a long request, and the workers that may serve those of its client or namespace are busy: it starts
- * again a little later, and no failure is counted. */
+/* It is a long request, and the workers that may serve those of its client or namespace are busy, or they
+ * have used up their writes: it starts again a little later, or after wait_s, and no failure is counted. */
 void task_attempt_wait(const struct task_run *run, struct task_attempt *work);
 
 /* Time or memory ran out between two cycles, or before the first.  A task that was not begun, or has a

@@ -11,6 +11,7 @@
 #include "store/store_long.h"
 #include "store/tasks/store_tasks.h"
 #include "operation/access/access.h"
+#include "operation/quota.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_attempt.h"
 #include "operation/tasks/task_caller.h"
@@ -80,9 +81,15 @@ static bool is_without_place(const struct task_run *run, enum fault fault)
 
 static enum fault task_run_enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
 {
-    log_set_trace(task_attempt_of(attempt)->task->trace.data);
+    struct task_attempt *work = task_attempt_of(attempt);
+    log_set_trace(work->task->trace.data);
     attempt->fence->progress = NO_BYTES;
-    return task_caller_enter(attempt);
+    enum fault fault = task_caller_enter(attempt);
+    if (fault)
+        return fault;
+    fault = quota_take_commit(attempt->worker_context->segment, attempt->call, attempt->reply, attempt->ns);
+    work->wait_s = fault ? attempt->reply->retry_after_s : 0;
+    return fault;
 }
 
 /* --- alone --- */
@@ -162,7 +169,7 @@ static enum cycle run_cycle(struct task_run *run, struct task_attempt *work)
         return work->cycle;
     if (fault == FAULT_XTIME && work->cycles)
         task_attempt_interrupt(run, work); /* earlier cycles have used up its time */
-    else if (is_without_place(run, fault))
+    else if (work->wait_s || is_without_place(run, fault))
         task_attempt_wait(run, work);
     else
         task_attempt_fail(run, work, fault);
