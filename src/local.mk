@@ -162,6 +162,7 @@ libstampd_a_SOURCES = \
 	src/control/task/cmd_task.c src/control/task/cmd_task.h \
 	src/control/task/cmd_task_limit.c \
 	src/control/task/task_session.c src/control/task/task_session.h \
+	src/control/top/cmd_top.c \
 	src/control/verify/archive_comparison.c src/control/verify/archive_comparison.h \
 	src/control/verify/cmd_verify.c \
 	src/control/verify/findings.c src/control/verify/findings.h \
@@ -574,6 +575,7 @@ libstampd_a_SOURCES = \
 	src/segment/public_view.c src/segment/public_view.h \
 	src/segment/segment.c src/segment/segment.h \
 	src/segment/segment_open.c src/segment/segment_open.h \
+	src/segment/segment_view.c src/segment/segment_view.h \
 	src/segment/shared_cache.c src/segment/shared_cache.h \
 	src/segment/slots.c src/segment/slots.h \
 	src/segment/warnings.c src/segment/warnings.h \

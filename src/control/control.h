@@ -86,6 +86,7 @@ int control_import_csv(struct control *control, int argc, char **argv);
 int control_import_firestore(struct control *control, int argc, char **argv);
 int control_verify(struct control *control, int argc, char **argv);
 int control_doctor(struct control *control, int argc, char **argv);
+int control_top(struct control *control, int argc, char **argv);
 int control_dump(struct control *control, int argc, char **argv);
 int control_journal(struct control *control, int argc, char **argv);
 int control_load(struct control *control, int argc, char **argv);

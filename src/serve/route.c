@@ -11,6 +11,7 @@
 #include "operation/files.h"
 #include "operation/tasks/task_endpoint.h"
 #include "operation/reply.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 #include "store/documents/store_load.h"
 
@@ -127,6 +128,18 @@ static enum fault run_call(struct worker_context *worker_context, struct call *c
     }
 }
 
+/* What stampctl top shows of a request. */
+static struct bytes route_word(const struct call *call)
+{
+    static const char *const words[] = {[CALL_PING] = "ping",         [CALL_NAMESPACE_PING] = "ping",
+                                        [CALL_DOCUMENT] = "document", [CALL_ATTACHMENT] = "attachment",
+                                        [CALL_UPLOAD] = "upload",     [CALL_FILE] = "resource",
+                                        [CALL_TASKS] = "tasks",       [CALL_MAY] = "may",
+                                        [CALL_OPTIONS] = "options",   [CALL_LIVE] = "live",
+                                        [CALL_READY] = "ready",       [CALL_METRICS] = "metrics"};
+    return call->route == CALL_OPERATION ? call->operation : bytes_of(words[call->route]);
+}
+
 /* A fault that no deeper function has recorded. */
 static enum fault route_note(struct call *call, struct reply *reply, enum fault fault)
 {
@@ -157,6 +170,8 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->is_post_only = false;
     documents_begin_request(worker_context->documents, call->deadline_ms);
     store_clear_visitor(documents_store(worker_context->documents));
+    metrics_note_work(metrics_pulse(worker_context->segment, segment_index(worker_context->segment)),
+                      call->ns, route_word(call));
     enum fault fault = run_call(worker_context, call, reply);
     if (fault) {
         reply->body->size = 0;

@@ -374,10 +374,13 @@ static void task_run_prepare(struct task_run *run, struct task_attempt *work, st
         task_attempt_fail(run, work, fault);
 }
 
-/* From the start of its work, which may come after others of the request, or after a try together. */
-static void limit_time(const struct task_run *run, struct task_attempt *work)
+/* The limit is from the start of its work, which may come after others of the request, or after a try
+ * together. */
+static void task_run_start(const struct task_run *run, struct task_attempt *work)
 {
     int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
+    struct segment *segment = run->worker_context->segment;
+    metrics_note_work(metrics_pulse(segment, segment_index(segment)), work->call.ns, work->call.operation);
     work->call.deadline_ms = run->call->deadline_ms;
     if (limit_ms && now_ms + limit_ms < work->call.deadline_ms)
         work->call.deadline_ms = now_ms + limit_ms;
@@ -406,7 +409,7 @@ static void run_batches(struct task_run *run, struct task_attempt *works, size_t
         struct attempt **all = ARENA_ARRAY(run->call->arena, struct attempt *, size);
         memcpy(all, together, size * sizeof(struct attempt *));
         for (size_t k = 0; k < size; k++)
-            limit_time(run, task_attempt_of(together[k]));
+            task_run_start(run, task_attempt_of(together[k]));
         int64_t begin_us = clock_monotonic_us();
         run_together(run, together, size);
         for (size_t k = 0; k < size; k++)
@@ -430,7 +433,7 @@ static void run_rest(struct task_run *run, struct task_attempt *works, size_t co
         if (i && ((!is_shared(work) && is_behind) || !task_run_is_served(run))) {
             task_attempt_interrupt(run, work);
         } else {
-            limit_time(run, work);
+            task_run_start(run, work);
             run_alone(run, work);
         }
     }

@@ -1,7 +1,9 @@
 /* metrics: one pulse per process. */
 #include "segment/counts/metrics.h"
 
-_Static_assert(sizeof(struct pulse) == 384, "a pulse is six cache lines");
+#include <string.h>
+
+_Static_assert(sizeof(struct pulse) == 448, "a pulse is seven cache lines");
 
 size_t metrics_size(const struct board_sizes *sizes UNUSED)
 {
@@ -28,6 +30,39 @@ void metrics_rest(struct segment *segment, int index)
     atomic_store(&pulse->may_have_changed, 0);
     atomic_store(&pulse->task_claim, 0);
     metrics_note_wait(pulse, PULSE_WAITS_FOR_NOTHING, 0, 0, 0);
+}
+
+static void metrics_store_text(_Atomic uint64_t *words, size_t count, struct bytes text)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = 0;
+        if (text.size > i * sizeof word)
+            memcpy(&word, text.data + i * sizeof word,
+                   text.size - i * sizeof word < sizeof word ? text.size - i * sizeof word : sizeof word);
+        atomic_store_explicit(&words[i], word, memory_order_relaxed);
+    }
+}
+
+static void metrics_load_text(const _Atomic uint64_t *words, size_t count, char *text_r)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = atomic_load_explicit(&words[i], memory_order_relaxed);
+        memcpy(text_r + i * sizeof word, &word, sizeof word);
+    }
+    text_r[count * sizeof(uint64_t)] = '\0';
+}
+
+void metrics_note_work(struct pulse *pulse, struct bytes ns, struct bytes what)
+{
+    metrics_store_text(pulse->ns, PULSE_NS_BYTES / 8, ns);
+    metrics_store_text(pulse->what, PULSE_WHAT_BYTES / 8, what);
+}
+
+void metrics_read_work(const struct pulse *pulse, char ns_r[PULSE_NS_BYTES + 1],
+                       char what_r[PULSE_WHAT_BYTES + 1])
+{
+    metrics_load_text(pulse->ns, PULSE_NS_BYTES / 8, ns_r);
+    metrics_load_text(pulse->what, PULSE_WHAT_BYTES / 8, what_r);
 }
 
 static uint64_t word_of(enum pulse_wait kind, int ns)

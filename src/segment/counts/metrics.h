@@ -3,6 +3,7 @@
 #ifndef STAMPD_SEGMENT_COUNTS_METRICS_H
 #define STAMPD_SEGMENT_COUNTS_METRICS_H
 
+#include "base/bytes.h"
 #include "segment/segment.h"
 
 /* What a request may wait for, while its process has nothing else to do (operation/long_poll.h). */
@@ -14,7 +15,7 @@ enum pulse_wait {
     PULSE_WAITS_FOR_DECODER /* of images: the process of the thumbnails */
 };
 
-enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18 };
+enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18, PULSE_NS_BYTES = 16, PULSE_WHAT_BYTES = 32 };
 struct pulse {
     _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
     _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
@@ -30,11 +31,18 @@ struct pulse {
     _Atomic uint64_t waits_for, waits_client, waits_queue;
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
+    /* Of the request since request_since_ms: the code of its namespace, and what it does; cut if longer. */
+    _Atomic uint64_t ns[PULSE_NS_BYTES / 8], what[PULSE_WHAT_BYTES / 8];
     char application[PULSE_NAME_BYTES]; /* the operation that is running or ran last, for the log */
     _Atomic uint64_t latency_us,
         latencies[PULSE_LATENCIES]; /* of requests: sum and histogram counts (latency.h) */
 };
 struct pulse *metrics_pulse(const struct segment *segment, int index);
+/* Notes what the process does now: an operation, or what else the request is.  For people: readers may find
+ * words of two requests. */
+void metrics_note_work(struct pulse *pulse, struct bytes ns, struct bytes what);
+void metrics_read_work(const struct pulse *pulse, char ns_r[PULSE_NS_BYTES + 1],
+                       char what_r[PULSE_WHAT_BYTES + 1]);
 /* Notes for what the process waits; `queue`: of tasks, 1 + its place, otherwise 0. */
 void metrics_note_wait(struct pulse *pulse, enum pulse_wait kind, int ns, uint64_t client, uint64_t queue);
 /* How many processes wait for that; those of the namespace; those of the client (0: none). */

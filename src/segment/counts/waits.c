@@ -19,6 +19,11 @@ void waits_end(struct segment *segment)
     atomic_store(&segment->waits->slots[segment_index(segment)].since_ms, 0);
 }
 
+int64_t waits_since_ms(const struct segment *segment, int index)
+{
+    return atomic_load(&segment->waits->slots[index].since_ms);
+}
+
 static bool waits_long(const struct segment *segment, int index, int64_t now_ms)
 {
     int64_t since_ms = atomic_load(&segment->waits->slots[index].since_ms);

@@ -37,6 +37,9 @@ MUST_USE bool waits_are_crowded(const struct segment *segment, int64_t workers, 
 /* Whether the process, which waits, is one of the share that gives up. */
 MUST_USE bool waits_gives_up(const struct segment *segment, int64_t workers, int64_t now_ms);
 
+/* Since when the process waits for a commit, monotonic; 0: it does not. */
+int64_t waits_since_ms(const struct segment *segment, int index);
+
 /* By the relay: PostgreSQL has not answered in time; it holds until `until_ms`, monotonic, since the relay
  * may die. */
 void waits_note_silence(struct segment *segment, int64_t until_ms);
