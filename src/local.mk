@@ -53,7 +53,6 @@ libstampd_a_SOURCES = \
 	src/control/archive/archive_replace.c src/control/archive/archive_replace.h \
 	src/control/archive/archive_rows.c src/control/archive/archive_rows.h \
 	src/control/archive/archive_sum.c src/control/archive/archive_sum.h \
-	src/control/archive/archive_transform.c src/control/archive/archive_transform.h \
 	src/control/archive/archive_writer.c src/control/archive/archive_writer.h \
 	src/control/archive/cmd_export.c \
 	src/control/archive/exporter.c src/control/archive/exporter.h \
@@ -92,19 +91,16 @@ libstampd_a_SOURCES = \
 	src/control/documents/dumper.c src/control/documents/dumper.h \
 	src/control/documents/input.c src/control/documents/input.h \
 	src/control/documents/line.c src/control/documents/line.h \
-	src/control/documents/loader.c src/control/documents/loader.h \
 	src/control/documents/page.c src/control/documents/page.h \
 	src/control/documents/progress.c src/control/documents/progress.h \
 	src/control/documents/target.c src/control/documents/target.h \
 	src/control/files/cmd_files.c \
 	src/control/files/files_place.c src/control/files/files_place.h \
-	src/control/files/files_reseal.c src/control/files/files_reseal.h \
 	src/control/files/stored_files.c src/control/files/stored_files.h \
 	src/control/folder_reach.c src/control/folder_reach.h \
 	src/control/foreign/couch/cmd_import_couchdb.c \
 	src/control/foreign/couch/couch_follow.c src/control/foreign/couch/couch_follow.h \
 	src/control/foreign/couch/couch_mapping.c src/control/foreign/couch/couch_mapping.h \
-	src/control/foreign/couch/couch_position.c src/control/foreign/couch/couch_position.h \
 	src/control/foreign/couch/couch_reader.c src/control/foreign/couch/couch_reader.h \
 	src/control/foreign/couch/couch_server.c src/control/foreign/couch/couch_server.h \
 	src/control/foreign/couch/couch_text.c src/control/foreign/couch/couch_text.h \
@@ -112,7 +108,6 @@ libstampd_a_SOURCES = \
 	src/control/foreign/csv/csv_mapping.c src/control/foreign/csv/csv_mapping.h \
 	src/control/foreign/csv/csv_record.c src/control/foreign/csv/csv_record.h \
 	src/control/foreign/firestore/cmd_import_firestore.c \
-	src/control/foreign/firestore/firestore_entity.c src/control/foreign/firestore/firestore_entity.h \
 	src/control/foreign/firestore/firestore_key.c src/control/foreign/firestore/firestore_key.h \
 	src/control/foreign/firestore/firestore_log.c src/control/foreign/firestore/firestore_log.h \
 	src/control/foreign/firestore/firestore_mapping.c src/control/foreign/firestore/firestore_mapping.h \
@@ -122,7 +117,6 @@ libstampd_a_SOURCES = \
 	src/control/journal_shell.c src/control/journal_shell.h \
 	src/control/message.c src/control/message.h \
 	src/control/move/cmd_ns_move.c \
-	src/control/move/move_keys.c src/control/move/move_keys.h \
 	src/control/move/move_site.c src/control/move/move_site.h \
 	src/control/nginx/cmd_nginx.c \
 	src/control/nginx/directive.c src/control/nginx/directive.h \
@@ -163,7 +157,6 @@ libstampd_a_SOURCES = \
 	src/control/task/cmd_task_limit.c \
 	src/control/task/task_session.c src/control/task/task_session.h \
 	src/control/top/cmd_top.c \
-	src/control/verify/archive_comparison.c src/control/verify/archive_comparison.h \
 	src/control/verify/cmd_verify.c \
 	src/control/verify/findings.c src/control/verify/findings.h \
 	src/document/cache.c src/document/cache.h \
