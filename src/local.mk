@@ -79,8 +79,6 @@ libstampd_a_SOURCES = \
 	src/control/control.c src/control/control.h \
 	src/control/doctor/cmd_doctor.c \
 	src/control/doctor/doctor.c src/control/doctor/doctor.h \
-	src/control/doctor/doctor_databases.c \
-	src/control/doctor/doctor_host.c \
 	src/control/documents/ask.c src/control/documents/ask.h \
 	src/control/documents/bookmark.c src/control/documents/bookmark.h \
 	src/control/documents/cmd_change.c \
@@ -163,9 +161,7 @@ libstampd_a_SOURCES = \
 	src/document/documents.c src/document/documents.h \
 	src/document/documents_private.h \
 	src/document/transaction.c src/document/transaction.h \
-	src/document/transaction_adjust.c \
 	src/document/transaction_commit.c \
-	src/document/transaction_contents.c \
 	src/document/transaction_effects.c \
 	src/document/transaction_private.h \
 	src/edge/crypto/certificate.c src/edge/crypto/certificate.h \
@@ -190,7 +186,6 @@ libstampd_a_SOURCES = \
 	src/edge/json/json.c src/edge/json/json.h \
 	src/edge/json/json_blank.h \
 	src/edge/json/json_fast.c src/edge/json/json_fast.h \
-	src/edge/json/json_pointer.c \
 	src/edge/json/json_scan.c src/edge/json/json_scan.h \
 	src/edge/json/json_string.c src/edge/json/json_string.h \
 	src/edge/local_socket.c src/edge/local_socket.h \
@@ -199,7 +194,6 @@ libstampd_a_SOURCES = \
 	src/edge/pg/pg.c src/edge/pg/pg.h \
 	src/edge/pg/pg_async.c src/edge/pg/pg_async.h \
 	src/edge/pg/pg_connect.c \
-	src/edge/pg/pg_conninfo.c src/edge/pg/pg_conninfo.h \
 	src/edge/pg/pg_copy.c src/edge/pg/pg_copy.h \
 	src/edge/pg/pg_describe.c src/edge/pg/pg_describe.h \
 	src/edge/pg/pg_hosts.c src/edge/pg/pg_hosts.h \
@@ -368,7 +362,6 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/account_end.c src/operation/accounts/account_end.h \
 	src/operation/accounts/account_gate.c src/operation/accounts/account_gate.h \
 	src/operation/accounts/account_invitation.c src/operation/accounts/account_invitation.h \
-	src/operation/accounts/account_list.c src/operation/accounts/account_list.h \
 	src/operation/accounts/account_mail.c src/operation/accounts/account_mail.h \
 	src/operation/accounts/account_password.c src/operation/accounts/account_password.h \
 	src/operation/accounts/account_proof.c src/operation/accounts/account_proof.h \
@@ -449,7 +442,6 @@ libstampd_a_SOURCES = \
 	src/operation/module/module_convert.h \
 	src/operation/module/module_document.h \
 	src/operation/module/module_filter.c src/operation/module/module_filter.h \
-	src/operation/module/module_run.c src/operation/module/module_run.h \
 	src/operation/module/module_try.c src/operation/module/module_try.h \
 	src/operation/old_reads.c src/operation/old_reads.h \
 	src/operation/openapi/openapi.c \
@@ -498,7 +490,6 @@ libstampd_a_SOURCES = \
 	src/operation/workers/spool.c \
 	src/operation/workers/take.c \
 	src/operation/workers/taking.c src/operation/workers/taking.h \
-	src/operation/workers/taking_wait.c src/operation/workers/taking_wait.h \
 	src/queue/agenda.c src/queue/agenda.h \
 	src/queue/alert.c src/queue/alert.h \
 	src/queue/endpoint.c src/queue/endpoint.h \
@@ -559,7 +550,6 @@ libstampd_a_SOURCES = \
 	src/segment/counts/tickets.c src/segment/counts/tickets.h \
 	src/segment/counts/waits.c src/segment/counts/waits.h \
 	src/segment/feed.c src/segment/feed.h \
-	src/segment/feed_sessions.c src/segment/feed_sessions.h \
 	src/segment/lineage.c src/segment/lineage.h \
 	src/segment/namespaces.c src/segment/namespaces.h \
 	src/segment/notification.c src/segment/notification.h \
@@ -573,7 +563,6 @@ libstampd_a_SOURCES = \
 	src/segment/slots.c src/segment/slots.h \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
-	src/serve/acknowledgement.c src/serve/acknowledgement.h \
 	src/serve/decrypter.c src/serve/decrypter.h \
 	src/serve/handover.c src/serve/handover.h \
 	src/serve/heritage.h \
@@ -581,7 +570,6 @@ libstampd_a_SOURCES = \
 	src/serve/in_flight.c src/serve/in_flight.h \
 	src/serve/instance.c src/serve/instance.h \
 	src/serve/lineage_file.c src/serve/lineage_file.h \
-	src/serve/lost.c src/serve/lost.h \
 	src/serve/master.c src/serve/master.h \
 	src/serve/memory.c src/serve/memory.h \
 	src/serve/metrics/latency.c src/serve/metrics/latency.h \
@@ -596,7 +584,6 @@ libstampd_a_SOURCES = \
 	src/serve/supervisor.c src/serve/supervisor.h \
 	src/serve/throttle.c src/serve/throttle.h \
 	src/serve/upkeep/cleaner.c src/serve/upkeep/cleaner.h \
-	src/serve/upkeep/ends.c src/serve/upkeep/ends.h \
 	src/serve/upkeep/keeper.c src/serve/upkeep/keeper.h \
 	src/serve/upkeep/keeper_databases.c src/serve/upkeep/keeper_databases.h \
 	src/serve/upkeep/mover.c src/serve/upkeep/mover.h \
@@ -614,7 +601,6 @@ libstampd_a_SOURCES = \
 	src/store/collections/store_sight.c src/store/collections/store_sight.h \
 	src/store/collections/store_stream.c src/store/collections/store_stream.h \
 	src/store/collections/store_subscriptions.c src/store/collections/store_subscriptions.h \
-	src/store/collections/subscription_texts.c src/store/collections/subscription_texts.h \
 	src/store/commit_table.h \
 	src/store/data_keys.c src/store/data_keys.h \
 	src/store/documents/commit_part.c src/store/documents/commit_part.h \

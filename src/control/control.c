@@ -11,7 +11,7 @@
 
 #include "control/message.h"
 #include "base/log.h"
-#include "edge/pg/pg_conninfo.h"
+#include "edge/pg/pg.h"
 #include "model/document/item.h"
 
 enum {

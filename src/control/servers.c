@@ -1,4 +1,4 @@
-/* servers: a question to all of them, whose answers stand in the table `server` (serve/acknowledgement.h). */
+/* servers: a question to all of them, whose answers stand in the table `server` (serve/relay.c). */
 #include "control/servers.h"
 
 #include "base/clock.h"

@@ -5,10 +5,15 @@
 
 #include "base/clock.h"
 #include "document/transaction_private.h"
+#include "model/content/content.h"
+#include "model/document/mutation.h"
+#include "model/document/thumbnails.h"
 #include "segment/lineage.h"
 #include "segment/slots.h"
 #include "segment/writer_queue.h"
 #include "store/documents/store_load.h"
+#include "store/documents/store_schema.h"
+#include "store/store_sealing.h"
 
 /* After this time the holder of a turn counts as dead or slow: the next writer takes the turn over. */
 enum { TURN_OVERDUE_MS = 500 };
@@ -283,4 +288,192 @@ enum fault transaction_newest(struct transaction *transaction, const struct docu
 bool transaction_is_in_snapshot(const struct transaction *transaction)
 {
     return transaction->in_snapshot;
+}
+
+/* The one place through which each content passes that an operation, a task, a module
+ * or the mutation of a release writes: the changed items of the drafts, behind the last change, under the
+ * schema that the database compares with its own in the commit.  Copies are not checked: their source was. */
+
+/* Beside limit_content_steps, for each byte. */
+enum { STEPS_OF_BYTE = 16 };
+
+struct checking {
+    const struct schema_class *class;
+    struct arena *arena; /* emptied after each content */
+    int64_t steps;
+    enum content_verdict verdict;
+    struct content_violation violation;
+};
+
+static bool is_wrong(void *whose, const struct item *item)
+{
+    struct checking *checking = whose;
+    const struct schema_item *declared = schema_find_item(checking->class, item->iclass);
+    if (!declared || !declared->content || declared->is_raw != item->raw)
+        return false;
+    checking->steps += STEPS_OF_BYTE * (int64_t)item->content.size;
+    checking->verdict = content_check(declared->content, checking->arena, item->content, &checking->steps,
+                                      &checking->violation);
+    if (checking->verdict != CONTENT_CONFORMS)
+        return true;
+    arena_reset(checking->arena);
+    return false;
+}
+
+static struct bytes transaction_contents_keep(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text);
+    return (struct bytes){arena_copy(arena, text, size), size};
+}
+
+static enum fault transaction_contents_refuse(struct transaction *transaction, const struct header *header,
+                                              const struct item *item, const struct checking *checking)
+{
+    struct arena *arena = transaction->arena;
+    const int64_t most = transaction->documents->settings->limit_content_steps;
+    if (checking->verdict == CONTENT_COSTLY) {
+        transaction->refused[0] = BYTES("limit_content_steps");
+        transaction->refused[1] = bytes_of(arena_printf(arena, "%lld", (long long)most));
+        transaction->refused[2] = bytes_of(arena_printf(arena, "%lld", (long long)most + 1));
+        return FAULT_ALIMIT;
+    }
+    const struct content_violation *violation = &checking->violation;
+    const struct bytes parts[TRANSACTION_REFUSED_PARTS] = {
+        header->class,
+        header->id,
+        item->iclass,
+        item->key.data ? item->key : BYTES(""),
+        transaction_contents_keep(arena, violation->place),
+        transaction_contents_keep(arena, violation->keyword),
+        transaction_contents_keep(arena, violation->rule),
+    };
+    memcpy(transaction->refused, parts, sizeof parts);
+    transaction->expected = transaction_contents_keep(arena, violation->expected).data;
+    return FAULT_ACONTENT;
+}
+
+enum fault transaction_check_contents(struct transaction *transaction, const struct schema *schema)
+{
+    struct documents *documents = transaction->documents;
+    struct checking checking = {.arena = arena_create("contents"),
+                                .steps = documents->settings->limit_content_steps};
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < transaction->count && !fault; i++) {
+        const struct draft *draft = transaction->entries[i].draft;
+        if (!draft || !draft_is_changed(draft))
+            continue;
+        const struct header *header = &draft_base(draft)->header;
+        checking.class = schema_find_class(schema, header->class);
+        const struct item *wrong = checking.class ? draft_find_changed(draft, is_wrong, &checking) : NULL;
+        if (wrong)
+            fault = transaction_contents_refuse(transaction, header, wrong, &checking);
+    }
+    arena_destroy(checking.arena);
+    if (!fault)
+        return FAULT_NONE;
+    enum fault moved = store_schema_confirm(documents->store, transaction->ns, transaction->arena, schema);
+    return moved ? moved : fault;
+}
+
+/* What the schema adds to the changes of a try, and the states that its documents then
+ * have.
+ *
+ * A commit that removes or replaces an image removes its thumbnails, and one that adds an image creates the
+ * task that makes them (model/document/thumbnails.h). */
+
+/* --- releases --- */
+
+struct mutating {
+    struct arena *arena;
+    const struct schema_class *class;
+};
+
+static struct bytes mutate(void *whose, const struct item *item)
+{
+    const struct mutating *mutating = whose;
+    return mutation_apply(mutating->arena, mutating->class, item->iclass, item->content);
+}
+
+static void mutate_drafts(struct transaction *transaction, const struct schema *schema)
+{
+    for (size_t i = 0; i < transaction->count; i++) {
+        struct transaction_entry *entry = &transaction->entries[i];
+        if (!entry->draft || !draft_is_changed(entry->draft))
+            continue;
+        struct mutating mutating = {transaction->arena,
+                                    schema_find_class(schema, draft_base(entry->draft)->header.class)};
+        if (mutating.class && mutation_applies(mutating.class))
+            draft_mutate(entry->draft, mutate, &mutating);
+    }
+}
+
+/* --- thumbnails --- */
+
+static void follow_images(struct transaction *transaction, const struct schema *schema)
+{
+    const struct settings *settings = transaction->documents->settings;
+    for (size_t i = 0; i < transaction->count; i++) {
+        const struct transaction_entry *entry = &transaction->entries[i];
+        if (!entry->draft || !draft_is_changed(entry->draft))
+            continue;
+        const struct header *header = &draft_base(entry->draft)->header;
+        const struct schema_class *class = schema_find_class(schema, header->class);
+        if (!class || !class->thumbnail_count || !thumbnails_follow(transaction->arena, class, entry->draft))
+            continue;
+        const struct task task =
+            task_of_document(transaction->arena, settings, BYTES(THUMBNAILS_OPERATION), THUMBNAILS_QUEUE,
+                             header->class, header->id,
+                             store_sealing_id(transaction->documents->store, transaction->ns,
+                                              transaction->arena, header->class, header->id));
+        transaction_schedule(transaction, &task); /* a task that already waits for the document is enough */
+    }
+}
+
+void transaction_adjust(struct transaction *transaction, const struct schema *schema)
+{
+    if (schema->has_old)
+        mutate_drafts(transaction, schema);
+    if (schema->has_thumbnails)
+        follow_images(transaction, schema);
+}
+
+/* --- states after the commit --------------------------------------------------------------------- */
+
+static bool is_any_changed(const struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->entries[i].draft && draft_is_changed(transaction->entries[i].draft))
+            return true;
+    return false;
+}
+
+static struct version_after version_after(const struct transaction_entry *entry)
+{
+    const struct header *header = &entry->found.document->header;
+    struct version_after after = {.name = {header->class, header->id}};
+    if (draft_is_changed(entry->draft))
+        after.is_written = draft_exists(entry->draft);
+    else if (document_exists(entry->found.document))
+        after.version = header->version;
+    return after;
+}
+
+enum fault transaction_versions_after(struct transaction *transaction, struct version_after **versions_r,
+                                      size_t *count_r)
+{
+    struct documents *documents = transaction->documents;
+    *versions_r = NULL;
+    *count_r = 0;
+    if (is_any_changed(transaction)) {
+        enum fault fault =
+            store_schema(documents->store, transaction->ns, transaction->arena, &transaction->stood);
+        if (fault)
+            return fault;
+        transaction_adjust(transaction, transaction->stood);
+    }
+    *versions_r = ARENA_ARRAY(transaction->arena, struct version_after, transaction->fetched);
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->entries[i].draft)
+            (*versions_r)[(*count_r)++] = version_after(&transaction->entries[i]);
+    return FAULT_NONE;
 }

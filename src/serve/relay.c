@@ -3,13 +3,17 @@
 #include "serve/relay.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "edge/pg/pg.h"
 #include "operation/access/access.h"
@@ -24,13 +28,118 @@
 #include "segment/namespaces.h"
 #include "segment/notification.h"
 #include "segment/slots.h"
-#include "serve/acknowledgement.h"
 #include "serve/lineage_file.h"
 #include "serve/metrics/nginx_counts.h"
 #include "serve/remote_wakeups.h"
 #include "store/proof.h"
 #include "store/session.h"
 #include "store/stored_id.h"
+
+/* Tells stampctl that this server obeys what was committed in a database (table `server` of
+ * sql/0001_documents.sql), so that nobody has to guess how long that takes.
+ *
+ * stampctl commits, asks by a notification with a number, and waits for that number in the rows of all
+ * servers.  Notifications arrive in the order of their commits: when the question arrives, the relay has
+ * moved the slots of all that was committed before.  A server that was disconnected obeys when it has
+ * connected and moved all slots. */
+
+/* The channel of questions. */
+#define ACKNOWLEDGEMENT_CHANNEL "stampd_obey"
+
+enum { SERVER_NAME_BYTES = 128 };
+
+struct acknowledgement {
+    char name[SERVER_NAME_BYTES];
+    struct arena *arena; /* of one statement */
+};
+
+enum { NEWEST, JOIN, ANSWER, LEAVE };
+static const struct pg_statement acknowledgement_statements[] = {
+    [NEWEST] = {"newest", "select case when is_called then last_value else 0 end from stampd.question_number",
+                0},
+    [JOIN] = {"join",
+              "insert into stampd.server as s (name, pid, started, obeys)"
+              " select $1::text, a.pid, a.backend_start, $2::bigint from pg_stat_activity a"
+              " where a.pid = pg_backend_pid()"
+              " on conflict (name) do update set pid = excluded.pid, started = excluded.started,"
+              " obeys = greatest(s.obeys, excluded.obeys)",
+              2},
+    [ANSWER] = {"answer",
+                "update stampd.server set obeys = greatest(obeys, $2::bigint) where name = $1::text", 2},
+    /* Not if its successor has made the row its own. */
+    [LEAVE] = {"leave", "delete from stampd.server where name = $1::text and pid = pg_backend_pid()", 1},
+};
+
+/* For a child of the master. */
+static struct acknowledgement *acknowledgement_create(void)
+{
+    char host[SERVER_NAME_BYTES / 2] = "";
+    struct acknowledgement *acknowledgement = memory_zeroed(1, sizeof *acknowledgement, "acknowledgement");
+    if (gethostname(host, sizeof host - 1) != 0 || !bytes_is_utf8(bytes_of(host)))
+        snprintf(host, sizeof host, "unknown");
+    snprintf(acknowledgement->name, sizeof acknowledgement->name, "%s, process %ld", host, (long)getppid());
+    acknowledgement->arena = arena_create("acknowledgement");
+    return acknowledgement;
+}
+
+static void acknowledgement_destroy(struct acknowledgement *acknowledgement)
+{
+    arena_destroy(acknowledgement->arena);
+    free(acknowledgement);
+}
+
+/* After LISTEN, before all slots are moved: the last question so far; -1: it cannot be read. */
+static int64_t acknowledgement_prepare(const struct acknowledgement *acknowledgement, struct pg *pg)
+{
+    struct pg_params none;
+    struct pg_result *row;
+    pg_params_start(&none, acknowledgement->arena);
+    pg_prepare_on_use(pg, acknowledgement_statements, COUNT_OF(acknowledgement_statements));
+    bool is_read = !pg_run(pg, &acknowledgement_statements[NEWEST], &none, &row);
+    int64_t question = is_read ? pg_get_i64(row, 0, 0) : -1;
+    arena_reset(acknowledgement->arena);
+    return question;
+}
+
+static bool write_row(const struct acknowledgement *acknowledgement, struct pg *pg,
+                      const struct pg_statement *statement, int64_t question)
+{
+    struct pg_params params;
+    pg_params_start(&params, acknowledgement->arena);
+    pg_params_add_text(&params, bytes_of(acknowledgement->name));
+    if (statement->parameters > 1)
+        pg_params_add_i64(&params, question);
+    if (pg_execute(pg, "begin read write") != FAULT_NONE)
+        return false; /* the connection is lost: logged */
+    bool is_written = !pg_run(pg, statement, &params, NULL);
+    is_written = pg_execute(pg, is_written ? "commit" : "rollback") == FAULT_NONE && is_written;
+    arena_reset(acknowledgement->arena);
+    return is_written;
+}
+
+/* After all slots have been moved: from now on stampctl waits for this server. */
+static void acknowledgement_join(const struct acknowledgement *acknowledgement, struct pg *pg,
+                                 int64_t question)
+{
+    if (question < 0 || !write_row(acknowledgement, pg, &acknowledgement_statements[JOIN], question))
+        log_warning("cannot write the row of this server: no command of stampctl waits until it obeys");
+}
+
+/* A question has arrived, and everything before it was obeyed. */
+static void acknowledgement_answer(const struct acknowledgement *acknowledgement, struct pg *pg,
+                                   struct bytes question)
+{
+    int64_t number;
+    if (bytes_to_i64(question, &number) &&
+        !write_row(acknowledgement, pg, &acknowledgement_statements[ANSWER], number))
+        log_warning("cannot write the row of this server: commands of stampctl wait for it");
+}
+
+/* The server ends: stampctl does not wait for it any more.  False: the connection is of no more use. */
+MUST_USE static bool acknowledgement_leave(const struct acknowledgement *acknowledgement, struct pg *pg)
+{
+    return write_row(acknowledgement, pg, &acknowledgement_statements[LEAVE], 0);
+}
 
 /* --- states of records --- */
 

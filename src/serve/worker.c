@@ -17,30 +17,72 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "segment/counts/metrics.h"
-#include "segment/counts/refusals.h"
-#include "segment/segment_open.h"
-#include "store/session.h"
-#include "edge/crypto/crypto.h"
 #include "blob/blob_store.h"
-#include "blob/thumbnailer.h"
-#include "edge/fcgi.h"
 #include "blob/object_stores.h"
-#include "operation/access/configurations.h"
-#include "operation/collections/collection.h"
-#include "operation/access/verified_tokens.h"
-#include "operation/module/module.h"
-#include "operation/reply.h"
-#include "serve/memory.h"
+#include "blob/thumbnailer.h"
+#include "edge/crypto/crypto.h"
+#include "edge/fcgi.h"
 #include "http/cors.h"
-#include "serve/home.h"
-#include "serve/metrics/latency.h"
-#include "serve/lost.h"
-#include "serve/metrics/probe.h"
 #include "http/public_reads.h"
 #include "http/request.h"
 #include "http/response.h"
+#include "operation/access/configurations.h"
+#include "operation/access/verified_tokens.h"
+#include "operation/collections/collection.h"
+#include "operation/module/module.h"
+#include "operation/reply.h"
+#include "segment/counts/losses.h"
+#include "segment/counts/metrics.h"
+#include "segment/counts/refusals.h"
+#include "segment/segment_open.h"
+#include "serve/home.h"
+#include "serve/in_flight.h"
+#include "serve/memory.h"
+#include "serve/metrics/latency.h"
+#include "serve/metrics/probe.h"
 #include "serve/route.h"
+#include "store/session.h"
+
+/* Answers a request whose worker ended before it answered: why, and whether anything may have been
+ * done.  It states only what is certain (protocol.md, "Faults"). */
+
+enum { STATUS_LOST = 502, STATUS_STOPPING = 503, STATUS_LATE = 504 };
+
+static const char *outcome_of(const struct fate *fate)
+{
+    return fate->is_unchanged ? "Nothing was changed." : "It may or may not have been done.";
+}
+
+/* Records XCRASH, XTIME, OSTOPPING or XUNKNOWN in the reply, with its status.  The phase is "work" if nothing
+ * was changed, else unknown. */
+static void lost_explain(struct call *call, struct reply *reply, const struct fate *fate)
+{
+    const char *detail = outcome_of(fate);
+    switch (fate->cause) {
+    case LOSS_CRASH:
+    case LOSS_EXIT:
+    case LOSS_KILLED:
+        (void)reply_fault(call, reply, FAULT_XCRASH, detail, fate->in_application ? "application" : "server",
+                          NULL);
+        reply->fault_status = STATUS_LOST;
+        break;
+    case LOSS_TIME:
+        (void)reply_fault(call, reply, FAULT_XTIME, detail, NULL);
+        reply->fault_status = STATUS_LATE;
+        break;
+    case LOSS_STOP:
+        (void)reply_fault(call, reply, FAULT_OSTOPPING, detail, NULL);
+        reply->fault_status = STATUS_STOPPING;
+        break;
+    case LOSS_UNKNOWN:
+    case LOSS_OUTCOME:
+    case LOSS_UNRECORDED:
+    default:
+        (void)reply_fault(call, reply, FAULT_XUNKNOWN, detail, NULL);
+        reply->fault_status = STATUS_LOST;
+    }
+    reply->phase = fate->is_unchanged ? PHASE_WORK : PHASE_UNKNOWN;
+}
 
 enum {
     REST_MS = 1000,         /* between two checks for outdated resources */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "control/message.h"
-#include "edge/pg/pg_conninfo.h"
+#include "edge/pg/pg.h"
 
 enum { CANNOT_EXEC = 127, READ_BYTES = 65536 };
 

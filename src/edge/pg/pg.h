@@ -3,7 +3,7 @@
  * Statements are prepared from the caller's table, each on its first use.  Parameters and results are binary:
  * no text is quoted, lengths are exact.  Every wait has a limit.  A failed connection is not reused:
  * pg_is_usable returns false and the owner closes it.  Further: pg_params.h, pg_pipeline.h, pg_stream.h,
- * pg_async.h, pg_conninfo.h. */
+ * pg_async.h. */
 #ifndef STAMPD_EDGE_PG_PG_H
 #define STAMPD_EDGE_PG_PG_H
 
@@ -92,4 +92,12 @@ bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *chan
 int64_t pg_position(const struct pg *pg);
 /* Appends the name as a quoted SQL identifier. */
 void pg_add_identifier(struct builder *sql, struct bytes name);
+
+/* Connection strings of libpq: words, or a URI. */
+
+/* The value of a keyword in a connection string; NULL: not set, or not a connection string. */
+const char *pg_conninfo_value(struct arena *arena, const char *conninfo, const char *keyword);
+/* The connection string without some keywords (NULL ends them); NULL: not a connection string. */
+const char *pg_conninfo_without(struct arena *arena, const char *conninfo, const char *const *keywords);
+
 #endif

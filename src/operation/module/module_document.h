@@ -1,5 +1,5 @@
 /* module_document: the struct stampd_document of an application's try, for module_document.c and
- * module_run.c. */
+ * module.c. */
 #ifndef STAMPD_OPERATION_MODULE_MODULE_DOCUMENT_H
 #define STAMPD_OPERATION_MODULE_MODULE_DOCUMENT_H
 

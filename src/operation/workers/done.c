@@ -23,7 +23,7 @@
 #include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/workers/claim.h"
-#include "operation/workers/taking_wait.h"
+#include "operation/workers/taking.h"
 #include "segment/counts/metrics.h"
 
 /* --- taking the next --- */

@@ -1,14 +1,14 @@
 /* take: gives tasks of a queue to an external worker (workers.md).
  * param {"qn","domain","n","wait":seconds,"claim":seconds,"worker":name,"after":{"id","starttime","retry"}} →
  * out {"t","tasks":[{"id","op","param","starttime","retry","until",…}],"next":stamp,"pause":milliseconds}.
- * When nothing is due the request waits (taking_wait.h).  With `after`, it is the wait of an end that was
+ * When nothing is due the request waits (taking.h).  With `after`, it is the wait of an end that was
  * left to it (done.c): what the end has claimed comes first, and what is claimed now follows it. */
 #include "operation/builtin.h"
 
 #include <inttypes.h>
 
 #include "operation/workers/claim.h"
-#include "operation/workers/taking_wait.h"
+#include "operation/workers/taking.h"
 
 /* The attempt that has ended, by a worker of a queue of the caller; no id: none is named. */
 static enum fault read_after(struct attempt *attempt, const struct reader *reader, struct task_fence *fence_r)

@@ -1,5 +1,5 @@
 /* purge_counts: the numbers of rows that keepers have deleted, for the metrics, and the namespaces that may
- * have documents that expire (serve/upkeep/ends.h). */
+ * have documents that expire (serve/upkeep/keeper.c). */
 #ifndef STAMPD_SEGMENT_COUNTS_PURGE_COUNTS_H
 #define STAMPD_SEGMENT_COUNTS_PURGE_COUNTS_H
 

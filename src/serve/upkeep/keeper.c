@@ -2,23 +2,158 @@
 #include "serve/upkeep/keeper.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/settings.h"
 #include "base/stop.h"
-#include "segment/counts/purge_counts.h"
-#include "segment/segment.h"
-#include "segment/counts/stored.h"
-#include "store/documents/rewriting.h"
-#include "store/store.h"
 #include "edge/json/json.h"
+#include "edge/pg/pg.h"
+#include "segment/counts/purge_counts.h"
+#include "segment/counts/stored.h"
+#include "segment/namespaces.h"
+#include "segment/segment.h"
 #include "serve/upkeep/cleaner.h"
-#include "serve/upkeep/ends.h"
 #include "serve/upkeep/keeper_databases.h"
+#include "store/documents/rewriting.h"
 #include "store/documents/store_idempotency.h"
+#include "store/store.h"
+
+/* Deletes expired documents (maxLife) in the minute in which they expire.  Subscribers are notified by
+ * live events and by push, as of any commit made outside the workers.
+ *
+ * Part of the keeper.  Expiry has a resolution of one minute: each minute the keeper checks the databases
+ * that may have expired documents, with one session at a time.  The relay marks them in the segment
+ * (segment/counts/purge_counts.h): databases that it has begun to listen to, and those whose schema has
+ * changed.  A check that finds no class with expiry clears the mark. */
+
+struct ends;
+
+enum {
+    ENDS_BATCH = 200,
+    DATABASE_MS = 2000, /* of one database in a round, so that the others get their turn */
+    AGAIN_MS = 1000,    /* to the next round if documents are left or were locked */
+    BEHIND_MS = 20,     /* margin, so that the minute has surely begun */
+    MINUTE_MS = 60000
+};
+enum { ENDED, IS_DECLARED, HAS_MORE, MINUTE_LEFT_MS }; /* columns */
+_Static_assert(NAMESPACES_MOST <= 64 * KEPT_WORDS, "each namespace has its bit");
+
+static const struct pg_statement keep_expiry = {
+    "keep_expiry", "select ended, is_declared, has_more, minute_ms from stampd.keep_expiry($1::int)", 1};
+
+struct ends {
+    const struct settings *settings;
+    struct segment *segment;
+    struct arena *arena; /* of a round */
+    int64_t due_ms;
+    bool has_more; /* found in this round */
+};
+
+static struct ends *ends_create(const struct settings *settings, struct segment *segment)
+{
+    struct ends *ends = memory_zeroed(1, sizeof *ends, "ends");
+    *ends = (struct ends){.settings = settings,
+                          .segment = segment,
+                          .arena = arena_create("ends"),
+                          .due_ms = clock_monotonic_ms() + AGAIN_MS};
+    return ends;
+}
+
+static void ends_destroy(struct ends *ends)
+{
+    arena_destroy(ends->arena);
+    free(ends);
+}
+
+/* When ends_run is due; monotonic. */
+static int64_t ends_due_ms(const struct ends *ends)
+{
+    return ends->due_ms;
+}
+
+/* --- one database -------------------------------------------------------------------------------- */
+
+static void ends_note(struct ends *ends, int ns, bool may_end)
+{
+    purge_counts_note_ends(ends->segment->kept, ns, may_end);
+}
+
+/* Deletes one batch.  False: the session is unusable, or nothing is left. */
+static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, ends->arena);
+    pg_params_add_i32(&params, ENDS_BATCH);
+    if (pg_run(pg, &keep_expiry, &params, &row)) {
+        ends->has_more |= pg_is_usable(pg); /* another process holds the lock */
+        return false;
+    }
+    int64_t count = pg_get_i64(row, 0, ENDED);
+    int64_t next_ms = clock_monotonic_ms() + pg_get_i64(row, 0, MINUTE_LEFT_MS) + BEHIND_MS;
+    bool is_full = count >= ENDS_BATCH;
+    if (!pg_get_bool(row, 0, IS_DECLARED))
+        ends_note(ends, ns, false);
+    if (next_ms < ends->due_ms)
+        ends->due_ms = next_ms;
+    ends->has_more |= !is_full && pg_get_bool(row, 0, HAS_MORE);
+    atomic_fetch_add(&ends->segment->kept->deleted[KEPT_ENDED], (uint64_t)count);
+    *ended += (uint64_t)count;
+    return is_full;
+}
+
+static bool end_database(struct ends *ends, int ns, const char *database, bool (*pause)(void *),
+                         void *context)
+{
+    struct pg *pg;
+    uint64_t ended = 0;
+    int64_t until_ms = clock_monotonic_ms() + DATABASE_MS;
+    bool goes_on = true, is_full = true;
+    if (keeper_databases_open(ends->settings, database, &pg))
+        return true;
+    is_full = pg_prepare(pg, &keep_expiry, 1) == FAULT_NONE;
+    while (is_full && goes_on && clock_monotonic_ms() < until_ms) {
+        is_full = end_batch(ends, pg, ns, &ended);
+        goes_on = pause(context);
+    }
+    ends->has_more |= is_full;
+    pg_close(pg);
+    if (ended)
+        log_info("deleted expired documents database=%s documents=%llu", database, (unsigned long long)ended);
+    return goes_on;
+}
+
+/* --- a round ------------------------------------------------------------------------------------- */
+
+/* Deletes expired documents for a few seconds at most; the rest is due again soon.  Calls `pause` between two
+ * batches; false: stop. */
+static void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
+{
+    size_t count = 0;
+    bool goes_on = true;
+    const struct keeper_database *databases = NULL;
+    int64_t listed_ms = clock_monotonic_ms();
+    ends->has_more = false;
+    ends->due_ms = clock_monotonic_ms() + MINUTE_MS - clock_wall_ms() % MINUTE_MS + BEHIND_MS;
+    if (purge_counts_any_ends(ends->segment->kept))
+        databases = keeper_databases_list(ends->settings, ends->arena, &count);
+    for (size_t i = 0; goes_on && i < count; i++) {
+        int ns = namespaces_look_up(ends->segment, databases[i].name); /* -1: it is not in use here */
+        if (ns < 0 || !purge_counts_may_end(ends->segment->kept, ns) ||
+            !keeper_databases_has(ends->settings, ends->arena, databases[i].name, listed_ms))
+            continue;
+        goes_on = end_database(ends, ns, databases[i].name, pause, context);
+    }
+    if (ends->has_more)
+        ends->due_ms = clock_monotonic_ms() + AGAIN_MS;
+    arena_reset(ends->arena);
+}
 
 enum {
     BATCH = 200,
