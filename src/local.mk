@@ -48,11 +48,9 @@ libstampd_a_SOURCES = \
 	src/control/archive/archive_filter.c src/control/archive/archive_filter.h \
 	src/control/archive/archive_key.c src/control/archive/archive_key.h \
 	src/control/archive/archive_line.c src/control/archive/archive_line.h \
-	src/control/archive/archive_merge.c src/control/archive/archive_merge.h \
 	src/control/archive/archive_reader.c src/control/archive/archive_reader.h \
 	src/control/archive/archive_replace.c src/control/archive/archive_replace.h \
 	src/control/archive/archive_rows.c src/control/archive/archive_rows.h \
-	src/control/archive/archive_sum.c src/control/archive/archive_sum.h \
 	src/control/archive/archive_writer.c src/control/archive/archive_writer.h \
 	src/control/archive/cmd_export.c \
 	src/control/archive/exporter.c src/control/archive/exporter.h \
@@ -366,7 +364,6 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/account_password.c src/operation/accounts/account_password.h \
 	src/operation/accounts/account_proof.c src/operation/accounts/account_proof.h \
 	src/operation/accounts/account_session.c src/operation/accounts/account_session.h \
-	src/operation/accounts/account_sweep.c \
 	src/operation/accounts/account_ticket.c src/operation/accounts/account_ticket.h \
 	src/operation/accounts/account_walk.c src/operation/accounts/account_walk.h \
 	src/operation/accounts/accounts.h \
@@ -374,7 +371,6 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/confirm.c \
 	src/operation/accounts/login.c \
 	src/operation/accounts/mailing.c \
-	src/operation/accounts/maillogin.c \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \
@@ -390,7 +386,6 @@ libstampd_a_SOURCES = \
 	src/operation/administration/task.c src/operation/administration/task.h \
 	src/operation/administration/tasks.c src/operation/administration/tasks.h \
 	src/operation/administration/tasks_queues.c \
-	src/operation/administration/warnings.c \
 	src/operation/answer.c src/operation/answer.h \
 	src/operation/attachments/attach.c src/operation/attachments/attach.h \
 	src/operation/attachments/attachment.c src/operation/attachments/attachment.h \
@@ -452,7 +447,6 @@ libstampd_a_SOURCES = \
 	src/operation/passkeys/passkey_list.c src/operation/passkeys/passkey_list.h \
 	src/operation/push/push.c \
 	src/operation/push/push_send.c src/operation/push/push_send.h \
-	src/operation/push/pushkey.c \
 	src/operation/push/subs.c \
 	src/operation/push/webpush.c src/operation/push/webpush.h \
 	src/operation/quota.c src/operation/quota.h \
@@ -488,7 +482,6 @@ libstampd_a_SOURCES = \
 	src/operation/workers/claim.c src/operation/workers/claim.h \
 	src/operation/workers/done.c \
 	src/operation/workers/spool.c \
-	src/operation/workers/take.c \
 	src/operation/workers/taking.c src/operation/workers/taking.h \
 	src/queue/agenda.c src/queue/agenda.h \
 	src/queue/alert.c src/queue/alert.h \
@@ -640,7 +633,6 @@ libstampd_a_SOURCES = \
 	src/store/store_session.h \
 	src/store/stored_id.c src/store/stored_id.h \
 	src/store/stored_id_table.h \
-	src/store/tasks/store_alerts.c \
 	src/store/tasks/store_claimed.c src/store/tasks/store_claimed.h \
 	src/store/tasks/store_cron.c src/store/tasks/store_cron.h \
 	src/store/tasks/store_spool.c src/store/tasks/store_spool.h \

@@ -8,7 +8,7 @@
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_READER_H
 
 #include "control/archive/archive_files.h"
-#include "control/archive/archive_sum.h"
+#include "control/archive/archive_line.h"
 
 enum { ARCHIVE_VERSION = 1 };
 

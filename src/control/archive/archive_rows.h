@@ -7,7 +7,7 @@
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_ROWS_H
 
 #include "control/archive/archive_filter.h"
-#include "control/archive/archive_sum.h"
+#include "control/archive/archive_line.h"
 #include "control/control.h"
 
 /* The snapshot, and the database that it is of. */

@@ -12,7 +12,6 @@
 
 #include "base/builder.h"
 #include "control/archive/archive_batch.h"
-#include "control/archive/archive_merge.h"
 #include "control/archive/archive_reader.h"
 #include "control/archive/archive_rows.h"
 #include "control/archive/import_progress.h"

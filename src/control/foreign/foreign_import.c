@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/archive/archive_merge.h"
+#include "control/archive/archive_batch.h"
 #include "control/foreign/foreign_mapping.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"

@@ -9,7 +9,6 @@
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_reader.h"
 #include "control/archive/archive_rows.h"
-#include "control/archive/archive_sum.h"
 #include "control/documents/progress.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"

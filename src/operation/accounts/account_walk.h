@@ -1,4 +1,4 @@
-/* account_walk: what the walks over documents (account_change.c, account_sweep.c) have in common: a page of
+/* account_walk: what the walks over documents (account_change.c, account_end.c) have in common: a page of
  * names, how much a cycle changes, and what is kept between two cycles, a JSON object. */
 #ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_WALK_H
 #define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_WALK_H

@@ -26,7 +26,7 @@ extern const struct operation accounts_account, accounts_accounts, accounts_conf
  * ticketend {"ticket"} deletes a ticket that has expired,
  * accountclean {} settles what deleted accounts have left (account_change.c), accountend {"account"} deletes
  * an anonymous account that is not used (account_end.h), accountsweep {} plans the ends of those that were
- * there before (account_sweep.c). */
+ * there before (account_end.c). */
 extern const struct operation accounts_accountmail, accounts_ticketend, accounts_accountclean,
     accounts_accountend, accounts_accountsweep;
 

@@ -2,8 +2,10 @@
  * whether there is no such account, the password is wrong, or the account is disabled. */
 #include "operation/accounts/accounts.h"
 
+#include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
+#include "operation/accounts/account_ticket.h"
 
 struct login_wish {
     struct bytes given, name, password;
@@ -67,3 +69,66 @@ static enum fault login_work(struct attempt *attempt)
 
 const struct operation accounts_login = {
     .name = "login", .right = RIGHT_PUBLIC, .is_of_z = true, .is_secret = true, .work = login_work};
+
+/* A session by a mail, where the namespace has that.  {"name"} or {"address"} requests the mail;
+ * the answer, and the work, are the same whether there is such an account.  {"ticket"} begins the session.
+ *
+ * A ticket works once, and ends when another one of its account is used, and with the password, the address
+ * and the account.  Only POST uses it: a program that opens all links of a mail, as scanners of mails do,
+ * opens a page, and uses up nothing, also where the setting get_writes accepts GET. */
+
+static enum fault maillogin_check(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    enum fault fault = account_gate_check(attempt);
+    if (fault)
+        return fault;
+    if (!call->accounts.has_mail_login)
+        return reply_fault(call, attempt->reply, FAULT_SCLOSED, "Nobody signs in by mail here.", "maillogin",
+                           NULL);
+    if (call->method == CALL_POST)
+        return FAULT_NONE;
+    attempt->reply->is_post_only = true;
+    return reply_fault(call, attempt->reply, FAULT_AMETHOD, "A ticket is used by POST.", "GET", NULL);
+}
+
+static enum fault maillogin_begin(struct attempt *attempt, struct bytes secret)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    const struct json *param = attempt->call->param;
+    struct session_wish session;
+    struct account_ticket ticket;
+    struct account account;
+    struct draft *draft;
+    struct bytes name;
+    enum fault fault = reader_members(&reader, param, "ticket device cookie");
+    if (!fault)
+        fault = account_session_read(&reader, param, &session);
+    if (!fault)
+        fault = account_gate_count(attempt, NO_BYTES);
+    if (!fault)
+        fault = account_ticket_fetch(attempt, secret, LETTER_LOGIN, &ticket);
+    if (!fault)
+        fault = account_ticket_fetch_account(attempt, &ticket, &draft, &account);
+    if (fault)
+        return fault;
+    account_ticket_use_login(attempt, draft, &ticket);
+    if (account_normalise(attempt->call->arena, account.name, &name))
+        account_gate_forget(attempt, name);
+    account_session_begin(attempt, draft, ticket.account, &session);
+    return FAULT_NONE;
+}
+
+static enum fault maillogin_work(struct attempt *attempt)
+{
+    struct bytes secret;
+    enum fault fault = maillogin_check(attempt);
+    if (!fault)
+        fault = account_ticket_read(attempt, &secret);
+    if (fault)
+        return fault;
+    return secret.data ? maillogin_begin(attempt, secret) : account_mail_request_by(attempt, LETTER_LOGIN);
+}
+
+const struct operation accounts_maillogin = {
+    .name = "maillogin", .right = RIGHT_PUBLIC, .is_secret = true, .work = maillogin_work};

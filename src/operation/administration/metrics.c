@@ -2,8 +2,10 @@
  * for administrators, in the namespace z.  param {} → the text, which is not JSON. */
 #include "operation/builtin.h"
 
+#include "model/document/stamp.h"
 #include "operation/administration/of_z.h"
 #include "operation/reader.h"
+#include "segment/warnings.h"
 
 static enum fault metrics_work(struct attempt *attempt)
 {
@@ -24,3 +26,48 @@ static enum fault metrics_work(struct attempt *attempt)
 
 const struct operation builtin_metrics = {
     .name = "metrics", .right = RIGHT_ADMIN, .only_reads = true, .is_safe = true, .work = metrics_work};
+
+/* The last warnings and errors of the instance that answers, of all its processes; for
+ * administrators, in the namespace z.  param {"limit"} → out {"warnings":[{"at","level","pid","text"}…]}, the
+ * newest first. */
+
+enum { LIMIT_STANDARD = 100 };
+
+static void write_warning(struct builder *body, const struct warning *warning)
+{
+    builder_printf(body, "{\"at\":%lld,\"level\":\"%s\",\"pid\":%d,\"text\":",
+                   (long long)stamp_from_epoch_ms(warning->at_ms),
+                   warning->level == LOG_LEVEL_ERROR ? "error" : "warning", warning->pid);
+    json_add_string(body, bytes_of(warning->text));
+    builder_add_text(body, "}");
+}
+
+static enum fault warnings_work(struct attempt *attempt)
+{
+    const struct worker_context *context = attempt->worker_context;
+    const struct reader reader = {context->settings, attempt->call, attempt->reply};
+    struct builder *body = attempt->reply->body;
+    int64_t limit = LIMIT_STANDARD;
+    enum fault fault =
+        of_z_check_place(&reader, "Warnings are those of the server: call it in the namespace z.");
+    if (!fault)
+        fault = reader_members(&reader, attempt->call->param, "limit");
+    if (!fault)
+        fault =
+            reader_integer(&reader, attempt->call->param, "limit", 1, WARNINGS_KEPT, LIMIT_STANDARD, &limit);
+    if (fault)
+        return fault;
+    struct warning *warnings = ARENA_ARRAY(attempt->call->arena, struct warning, (size_t)limit);
+    size_t count = warnings_read(context->segment, warnings, (size_t)limit);
+    builder_add_text(body, "{\"warnings\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        write_warning(body, &warnings[i]);
+    }
+    builder_add_text(body, "]}");
+    return FAULT_NONE;
+}
+
+const struct operation builtin_warnings = {
+    .name = "warnings", .right = RIGHT_ADMIN, .only_reads = true, .is_safe = true, .work = warnings_work};

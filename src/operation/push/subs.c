@@ -8,16 +8,16 @@
 #include <stdlib.h>
 
 #include "model/schema/definition.h"
-#include "store/collections/store_subscriptions.h"
 #include "operation/access/access.h"
+#include "operation/access/stored_caller.h"
 #include "operation/classes.h"
 #include "operation/judge/matches.h"
+#include "operation/judge/sight.h"
 #include "operation/push/push_send.h"
 #include "operation/quota.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
-#include "operation/judge/sight.h"
-#include "operation/access/stored_caller.h"
+#include "store/collections/store_subscriptions.h"
 
 enum {
     LIFE_STANDARD = 1440, /* minutes */
@@ -380,3 +380,27 @@ const struct operation builtin_subs = {.name = "subs",
                                        .is_look = subs_is_look,
                                        .quota = subs_quota,
                                        .obeys_rules = true};
+
+/* The key that a browser needs to subscribe at its push service (push.md), as
+ * applicationServerKey.  → out {"key"} */
+
+static enum fault pushkey_work(struct attempt *attempt)
+{
+    struct curve_key key;
+    struct builder *body = attempt->reply->body;
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    enum fault fault = reader_members(&reader, attempt->call->param, "");
+    if (fault)
+        return fault;
+    fault = push_key_fetch(attempt->worker_context->settings, &key);
+    if (fault)
+        return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
+    explicit_bzero(key.secret, sizeof key.secret);
+    builder_add_text(body, "{\"key\":\"");
+    push_key_add_public(body, &key);
+    builder_add_text(body, "\"}");
+    return FAULT_NONE;
+}
+
+const struct operation builtin_pushkey = {
+    .name = "pushkey", .right = RIGHT_PUBLIC, .only_reads = true, .is_safe = true, .work = pushkey_work};

@@ -1,5 +1,5 @@
 /* task_sweep: creates the task that finds the anonymous accounts whose end nobody has planned
- * (accounts/account_sweep.h), when a namespace bounds them by another `anonymous_days` than it did.
+ * (accounts/account_end.c), when a namespace bounds them by another `anonymous_days` than it did.
  *
  * The document Ticket/ends says by which number of days all accounts were visited: item Days, its content the
  * number. */

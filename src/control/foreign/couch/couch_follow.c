@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/archive/archive_merge.h"
+#include "control/archive/archive_batch.h"
 #include "control/archive/import_progress.h"
 #include "control/documents/progress.h"
 #include "control/foreign/couch/couch_mapping.h"
