@@ -372,5 +372,5 @@ bool live_judge_tells(const struct live_listener *listener, struct bytes class)
 {
     const struct rules *rules = live_access_rules(listener->audience->access, listener->is_administrator);
     return !rules ||
-           (is_trusted(listener) && rules_outline_tells(rules, caller_of(listener), class, NULL, 0));
+           (is_trusted(listener) && rules_outline_discloses(rules, caller_of(listener), class, NULL, 0));
 }

@@ -43,7 +43,7 @@ struct live_judging {
 MUST_USE bool live_judge(struct live_judging *judging, struct live_change *change, bool is_trial);
 
 /* Is nothing of the class hidden from the caller, so that it may learn what the schema does not declare
- * there?  As sight_tells() for operations. */
+ * there?  As sight_discloses() for operations. */
 bool live_judge_tells(const struct live_listener *listener, struct bytes class);
 
 #endif

@@ -200,8 +200,8 @@ bool rules_outline_shows(const struct rules *rules, const struct rules_caller *c
     return shows;
 }
 
-bool rules_outline_tells(const struct rules *rules, const struct rules_caller *caller, struct bytes class,
-                         const struct bytes *items, size_t count)
+bool rules_outline_discloses(const struct rules *rules, const struct rules_caller *caller, struct bytes class,
+                             const struct bytes *items, size_t count)
 {
     const struct rules_class *found = rules_find_class(rules, class);
     bool tells = found && rules_outline_shows(rules, caller, class);
@@ -212,8 +212,8 @@ bool rules_outline_tells(const struct rules *rules, const struct rules_caller *c
     return tells;
 }
 
-bool rules_outline_tells_writer(const struct rules *rules, const struct rules_caller *caller,
-                                struct bytes class, struct bytes item_class)
+bool rules_outline_discloses_writer(const struct rules *rules, const struct rules_caller *caller,
+                                    struct bytes class, struct bytes item_class)
 {
     return (rules_outline_class(rules, caller, class, RULES_CREATE) != RULES_NEVER ||
             rules_outline_class(rules, caller, class, RULES_UPDATE) != RULES_NEVER) &&

@@ -40,12 +40,12 @@ bool rules_outline_shows(const struct rules *rules, const struct rules_caller *c
  * members; `items` NULL, count 0: the schema does not?  It may where the caller could see them.  That
  * something is not declared is shown only where no class of items is hidden from the caller, which could else
  * distinguish it from what is hidden. */
-bool rules_outline_tells(const struct rules *rules, const struct rules_caller *caller, struct bytes class,
-                         const struct bytes *items, size_t count);
+bool rules_outline_discloses(const struct rules *rules, const struct rules_caller *caller, struct bytes class,
+                             const struct bytes *items, size_t count);
 /* May an answer show what the schema requires of an item that the caller writes?  It may where the caller
  * could create or change a document with such an item. */
-bool rules_outline_tells_writer(const struct rules *rules, const struct rules_caller *caller,
-                                struct bytes class, struct bytes item_class);
+bool rules_outline_discloses_writer(const struct rules *rules, const struct rules_caller *caller,
+                                    struct bytes class, struct bytes item_class);
 
 /* May the caller read and list every document of the class, with all its items? */
 bool rules_outline_whole(const struct rules *rules, const struct rules_caller *caller, struct bytes class);

@@ -114,13 +114,13 @@ struct search {
     struct search_branch branches[SEARCH_BRANCHES_MOST]; /* one of them holds */
     size_t branch_count;                                 /* at least 1 */
     struct search_order orders[SEARCH_ORDERS_MOST];
-    size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
-                           field where all fields are equal */
-    bool is_untold;     /* whatever the schema declares of an item's class, the caller is told of nothing */
-    bool wants_count;   /* of the documents, at most `limit` */
-    bool wants_totals;  /* of the items, at most `limit` (search_totals.h) */
-    bool wants_items;   /* else ids of documents; in an order these are of a singleton */
-    bool wants_docs;    /* whole documents; they are found by their ids */
+    size_t order_count;  /* 0: in the order of ids and keys; else these decide in the direction of the last
+                            field where all fields are equal */
+    bool is_undisclosed; /* the answer must not depend on what the schema declares of an item class */
+    bool wants_count;    /* of the documents, at most `limit` */
+    bool wants_totals;   /* of the items, at most `limit` (search_totals.h) */
+    bool wants_items;    /* else ids of documents; in an order these are of a singleton */
+    bool wants_docs;     /* whole documents; they are found by their ids */
     const struct search_condition
         *marks;                 /* of the only branch: excerpts of its words are wanted; NULL: none */
     const struct json *members; /* of the contents that are wanted, a list of names; NULL: all */

@@ -14,7 +14,7 @@ enum fault thumbnail_key_judge(struct attempt *attempt, struct bytes document_cl
     if (fault || !schema->has_thumbnails ||
         !thumbnails_is_reserved(schema_find_class(schema, document_class), key))
         return fault;
-    if (!sight_tells_writer(attempt, document_class, ATTACHMENT_CLASS))
+    if (!sight_discloses_writer(attempt, document_class, ATTACHMENT_CLASS))
         return FAULT_NONE;
     *refusal_r = "Another key is expected: the server gives this one to a thumbnail.";
     return classes_confirm(attempt, FAULT_NONE);

@@ -25,9 +25,9 @@ struct collection_request {
     size_t value_count;                     /* `value` has so many, joined */
     struct bytes question, cursor_question; /* what tokens and cursors are signed for */
     bool wants_ids, is_stream;
-    bool is_judged; /* rules apply to the caller */
-    bool is_untold; /* of sight_tells: what is declared does not matter, it is empty to the caller */
-    bool expires;   /* documents of the class may expire */
+    bool is_judged;      /* rules apply to the caller */
+    bool is_undisclosed; /* of sight_discloses: what is declared does not matter, it is empty to the caller */
+    bool expires;        /* documents of the class may expire */
     struct caller_sight sight;                  /* of the caller */
     const struct schema_collection *collection; /* its declaration; NULL: an application's, or none */
     int64_t limit;

@@ -236,8 +236,8 @@ static enum fault check_count(const struct attempt *attempt, const struct reader
     size_t count = value->kind == JSON_ARRAY ? value->count : 1;
     request->collection = collection;
     request->expires = class && class->max_life.item;
-    request->is_untold = !sight_tells_collection(attempt, request->class, collection);
-    if (request->is_untold || !collection || collection->key_count == count)
+    request->is_undisclosed = !sight_discloses_collection(attempt, request->class, collection);
+    if (request->is_undisclosed || !collection || collection->key_count == count)
         return FAULT_NONE;
     return reader_wrong(
         reader, reader->call->param, "value",
@@ -254,7 +254,7 @@ static struct caller_sight find_sight(const struct attempt *attempt, const struc
         keys[count] = collection->keys[count].item->name;
     struct caller_sight sight =
         sight_find(attempt, request->class, RULES_LIST, collection ? keys : NULL, count);
-    if (request->is_untold)
+    if (request->is_undisclosed)
         sight.rules = (struct rules_sight){.reach = RULES_REACH_NONE};
     return sight;
 }
@@ -363,7 +363,7 @@ enum fault collection_page_read(struct attempt *attempt, const struct reader *re
             .limit = (int32_t)request->limit,
         };
         *page = nothing_told;
-        enum fault fault = request->is_untold
+        enum fault fault = request->is_undisclosed
                                ? FAULT_NONE
                                : store_collection(documents_store(attempt->worker_context->documents),
                                                   attempt->ns, &query, page);

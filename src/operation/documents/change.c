@@ -100,7 +100,7 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
                           change.is_string, &refusal);
     if (fault)
         return fault;
-    if (refusal && sight_tells_writer(attempt, draft_base(draft)->header.class, change.iclass))
+    if (refusal && sight_discloses_writer(attempt, draft_base(draft)->header.class, change.iclass))
         return reader_wrong_value(reader, item, "items", refusal);
     draft_set_item(draft, change.iclass, change.key, change.is_string, change.content);
     return FAULT_NONE;

@@ -526,7 +526,7 @@ static enum fault changemany_work(struct attempt *attempt)
         fault = find_search_read_items(attempt, &reader, PAGE_MOST, &many->search);
     if (fault)
         return classes_confirm(attempt, fault);
-    if (many->search.is_untold) {
+    if (many->search.is_undisclosed) {
         builder_add_bytes(attempt->reply->body, attempt->call->task
                                                     ? BYTES("{\"changed\":0,\"refused\":0}")
                                                     : BYTES("{\"count\":0,\"ids\":[],\"refused\":0}"));

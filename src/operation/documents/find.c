@@ -400,7 +400,7 @@ static enum fault find_work(struct attempt *attempt)
     enum fault fault = find_search_read(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
-    if (search.is_untold)
+    if (search.is_undisclosed)
         return write_nothing(attempt, &reader, &search);
     if (search.wants_totals)
         fault = find_totals(attempt, &reader, &search);

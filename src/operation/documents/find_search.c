@@ -298,8 +298,9 @@ static enum fault find_search_read_subject(struct attempt *attempt, const struct
     search->item = schema_find_item(search->class, item);
     if (search->item && !search->item->field_count)
         search->item = NULL;
-    search->is_untold = !sight_tells(attempt->call, class, search->item ? &item : NULL, search->item != NULL);
-    if (search->is_untold)
+    search->is_undisclosed =
+        !sight_discloses(attempt->call, class, search->item ? &item : NULL, search->item != NULL);
+    if (search->is_undisclosed)
         return FAULT_NONE;
     if (!search->item)
         return find_where_refuse_name(reader, class, item, NO_BYTES);
@@ -317,10 +318,10 @@ enum fault find_search_read_items(struct attempt *attempt, const struct reader *
     search->minute = clock_present_minute();
     search->bytes_most = reader->settings->limit_document_bytes;
     enum fault fault = find_search_read_subject(attempt, reader, search);
-    if (fault || search->is_untold)
+    if (fault || search->is_undisclosed)
         return fault;
     fault = find_where_read(reader, param, search);
-    if (fault || search->is_untold)
+    if (fault || search->is_undisclosed)
         return fault;
     fault = judge_plan(reader, param, search);
     if (!fault && call_is_judged(attempt->call))
@@ -337,13 +338,13 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         fault = read_wanted(reader, param, search);
     if (!fault)
         fault = find_search_read_subject(attempt, reader, search);
-    if (fault || search->is_untold)
+    if (fault || search->is_undisclosed)
         return fault;
     for (size_t i = 0; i < COUNT_OF(of_pages) && (search->wants_count || search->wants_totals); i++)
         if (json_member(param, of_pages[i]))
             return reader_wrong(reader, param, of_pages[i], "A count and totals have no pages and no order.");
     fault = find_where_read(reader, param, search);
-    if (fault || search->is_untold)
+    if (fault || search->is_undisclosed)
         return fault;
     fault = find_marks_read(reader, search);
     if (!fault)

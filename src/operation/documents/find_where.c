@@ -263,8 +263,9 @@ static enum fault read_other(const struct reader *reader, const struct json *ele
     *item_r = schema_find_item(search->class, name);
     if (*item_r && !(*item_r)->field_count)
         *item_r = NULL;
-    bool is_told = sight_tells(reader->call, search->class->name, *item_r ? &name : NULL, *item_r != NULL);
-    search->is_untold |= !is_told;
+    bool is_told =
+        sight_discloses(reader->call, search->class->name, *item_r ? &name : NULL, *item_r != NULL);
+    search->is_undisclosed |= !is_told;
     if (is_told && !*item_r)
         return find_where_refuse_name(reader, search->class->name, name, NO_BYTES);
     if (!is_told)

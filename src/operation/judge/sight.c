@@ -56,27 +56,27 @@ struct caller_sight sight_find(const struct attempt *attempt, struct bytes class
 
 /* --- names of the schema --- */
 
-bool sight_tells(const struct call *call, struct bytes class, const struct bytes *items, size_t count)
+bool sight_discloses(const struct call *call, struct bytes class, const struct bytes *items, size_t count)
 {
     return !call_is_judged(call) || !call->rules ||
-           rules_outline_tells(call->rules, &call->caller, class, items, count);
+           rules_outline_discloses(call->rules, &call->caller, class, items, count);
 }
 
-bool sight_tells_writer(const struct attempt *attempt, struct bytes class, struct bytes item)
+bool sight_discloses_writer(const struct attempt *attempt, struct bytes class, struct bytes item)
 {
     const struct call *call = attempt->call;
     return !call_is_judged(call) || !call->rules ||
-           rules_outline_tells_writer(call->rules, &call->caller, class, item);
+           rules_outline_discloses_writer(call->rules, &call->caller, class, item);
 }
 
-bool sight_tells_collection(const struct attempt *attempt, struct bytes class,
-                            const struct schema_collection *collection)
+bool sight_discloses_collection(const struct attempt *attempt, struct bytes class,
+                                const struct schema_collection *collection)
 {
     struct bytes items[SCHEMA_KEYS_MOST];
     size_t count = 0;
     for (; collection && count < collection->key_count; count++)
         items[count] = collection->keys[count].item->name;
-    return sight_tells(attempt->call, class, collection ? items : NULL, count);
+    return sight_discloses(attempt->call, class, collection ? items : NULL, count);
 }
 
 /* --- the database --- */

@@ -28,13 +28,13 @@ struct caller_sight sight_find(const struct attempt *attempt, struct bytes class
 /* The one place that decides whether an answer may depend on what the schema declares.  May it, of classes of
  * items of a class, or of a collection of their members; `items` NULL, count 0: the schema does not declare
  * it?  If not, the answer is the same as of what is declared and empty (doc/reference/rules.md). */
-bool sight_tells(const struct call *call, struct bytes class, const struct bytes *items, size_t count);
+bool sight_discloses(const struct call *call, struct bytes class, const struct bytes *items, size_t count);
 /* The same of a change that sets such an item.  If not, the rules refuse the change. */
-bool sight_tells_writer(const struct attempt *attempt, struct bytes class, struct bytes item);
+bool sight_discloses_writer(const struct attempt *attempt, struct bytes class, struct bytes item);
 /* The same of a collection; NULL: it is not declared. */
 struct schema_collection;
-bool sight_tells_collection(const struct attempt *attempt, struct bytes class,
-                            const struct schema_collection *collection);
+bool sight_discloses_collection(const struct attempt *attempt, struct bytes class,
+                                const struct schema_collection *collection);
 
 /* Before the first page of a complete answer: what the caller loses from now on is recorded.  If that is not
  * possible at the moment, the next answer is complete again. */

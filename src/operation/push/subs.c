@@ -65,7 +65,7 @@ static enum fault check_collection(const struct subs_request *request, const cha
         schema_find_collection(schema_find_class(schema, definition->class), definition->collection);
     if (collection && collection->key_count == (size_t)definition->value_count)
         return FAULT_NONE;
-    if (!sight_tells_collection(request->attempt, definition->class, collection))
+    if (!sight_discloses_collection(request->attempt, definition->class, collection))
         return FAULT_NONE;
     fault = classes_confirm(request->attempt, FAULT_NONE);
     if (fault)
