@@ -76,7 +76,6 @@ libstampd_a_SOURCES = \
 	src/control/cmd_resource.c \
 	src/control/control.c src/control/control.h \
 	src/control/doctor/cmd_doctor.c \
-	src/control/doctor/doctor.c src/control/doctor/doctor.h \
 	src/control/documents/ask.c src/control/documents/ask.h \
 	src/control/documents/bookmark.c src/control/documents/bookmark.h \
 	src/control/documents/cmd_change.c \
@@ -247,7 +246,6 @@ libstampd_a_SOURCES = \
 	src/live/access/live_follow.c src/live/access/live_follow.h \
 	src/live/access/live_judge.c src/live/access/live_judge.h \
 	src/live/access/live_ruled.c src/live/access/live_ruled.h \
-	src/live/access/live_sight.c src/live/access/live_sight.h \
 	src/live/live.c src/live/live.h \
 	src/live/live_audience.c src/live/live_audience.h \
 	src/live/live_audience_private.h \
@@ -415,8 +413,7 @@ libstampd_a_SOURCES = \
 	src/operation/documents/find_where.c src/operation/documents/find_where.h \
 	src/operation/documents/get.c \
 	src/operation/documents/list.c \
-	src/operation/documents/put.c \
-	src/operation/documents/put_beside.c src/operation/documents/put_beside.h \
+	src/operation/documents/put.c src/operation/documents/put.h \
 	src/operation/documents/resource.c src/operation/documents/resource.h \
 	src/operation/documents/search.c \
 	src/operation/documents/volumes.c \

@@ -9,7 +9,7 @@
 #include "operation/administration/task.h"
 
 #include "operation/builtin.h"
-#include "operation/documents/put_beside.h"
+#include "operation/documents/put.h"
 #include "operation/quota.h"
 
 #include <inttypes.h>

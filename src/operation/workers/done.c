@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "document/transaction.h"
 #include "operation/attempt.h"
-#include "operation/documents/put_beside.h"
+#include "operation/documents/put.h"
 #include "operation/reader.h"
 #include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"

@@ -1,6 +1,6 @@
-/* put_beside: changes of documents in the commit of another operation: its member `docs`, as of `put`. */
-#ifndef STAMPD_OPERATION_DOCUMENTS_PUT_BESIDE_H
-#define STAMPD_OPERATION_DOCUMENTS_PUT_BESIDE_H
+/* put: changes of documents in the commit of another operation: its member `docs`, as of `put`. */
+#ifndef STAMPD_OPERATION_DOCUMENTS_PUT_H
+#define STAMPD_OPERATION_DOCUMENTS_PUT_H
 
 #include "operation/attempt.h"
 
