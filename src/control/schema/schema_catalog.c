@@ -45,40 +45,38 @@ static bool read_indexes(struct control *control, struct pg *pg, struct catalog 
     return true;
 }
 
-static bool read_followed(struct control *control, struct pg *pg, struct catalog *catalog)
+static bool read_texts(struct control *control, struct pg *pg, const char *doing, const char *sql,
+                       struct bytes **texts_r, size_t *count_r)
 {
     struct pg_result *rows;
-    if (!control_query(control, pg, "reading the collections",
-                       "select class || '.' || name || case when is_list then ' list ' else ' of ' end"
-                       " || array_to_string(keys, ' ') from stampd.collection where is_ready"
-                       " union all select class || '.' || name || case when is_global then ' global ' else"
-                       " ' unique ' end || array_to_string(keys, ' ')"
-                       " from stampd.unique_property where is_ready union all select class || '. ends ' ||"
-                       " property from stampd.expiry_property where is_ready",
-                       NULL, &rows))
+    if (!control_query(control, pg, doing, sql, NULL, &rows))
         return false;
-    catalog->followed_count = (size_t)pg_rows(rows);
-    catalog->followed = ARENA_ARRAY(control->arena, struct bytes, catalog->followed_count);
+    *count_r = (size_t)pg_rows(rows);
+    *texts_r = ARENA_ARRAY(control->arena, struct bytes, *count_r);
     for (int row = 0; row < pg_rows(rows); row++)
-        catalog->followed[row] = pg_get_text(rows, row, 0);
+        (*texts_r)[row] = pg_get_text(rows, row, 0);
     return true;
+}
+
+static bool read_followed(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    return read_texts(control, pg, "reading the collections",
+                      "select class || '.' || name || case when is_list then ' list ' else ' of ' end"
+                      " || array_to_string(keys, ' ') from stampd.collection where is_ready"
+                      " union all select class || '.' || name || case when is_global then ' global ' else"
+                      " ' unique ' end || array_to_string(keys, ' ')"
+                      " from stampd.unique_property where is_ready union all select class || '. ends ' ||"
+                      " property from stampd.expiry_property where is_ready",
+                      &catalog->followed, &catalog->followed_count);
 }
 
 static bool read_searches(struct control *control, struct pg *pg, struct catalog *catalog)
 {
-    struct pg_result *rows;
-    if (!control_query(
-            control, pg, "reading the searches",
-            "select substr(p.proname, 3)::text from pg_proc p join pg_roles r on r.oid = p.proowner"
-            " where p.pronamespace = 'stampd'::regnamespace and p.proname ~ '^q_[A-Za-z0-9]+_run$'"
-            " and r.rolname = 'stampd_search'",
-            NULL, &rows))
-        return false;
-    catalog->search_count = (size_t)pg_rows(rows);
-    catalog->searches = ARENA_ARRAY(control->arena, struct bytes, catalog->search_count);
-    for (int row = 0; row < pg_rows(rows); row++)
-        catalog->searches[row] = pg_get_text(rows, row, 0);
-    return true;
+    return read_texts(control, pg, "reading the searches",
+                      "select substr(p.proname, 3)::text from pg_proc p join pg_roles r on r.oid = p.proowner"
+                      " where p.pronamespace = 'stampd'::regnamespace and p.proname ~ '^q_[A-Za-z0-9]+_run$'"
+                      " and r.rolname = 'stampd_search'",
+                      &catalog->searches, &catalog->search_count);
 }
 
 const struct catalog_column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
