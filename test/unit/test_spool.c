@@ -466,7 +466,7 @@ static void a_copy_goes_on_under_other_names(void **state)
     put_many(spool, 1, 3);
     snprintf(original, sizeof original, "%s", folder);
     snprintf(folder, sizeof folder, "%s/copy", top);
-    run_shell("cp -a %s %s", original, folder);
+    copy_folder(original, folder);
     copy = open_spool();
     put_many(spool, 4, 5);
     put_many(copy, 4, 5);

@@ -376,7 +376,7 @@ static void a_batch_is_cut_at_every_byte(void **state)
             while (left < BEFORE + COUNT && ends[left - BEFORE + 1] <= size)
                 left++;
             snprintf(folder, sizeof folder, "%s/cut%d%d", top, (int)size, is_zeroed);
-            run_shell("cp -a %s %s", whole, folder);
+            copy_folder(whole, folder);
             last_segment(path, sizeof path);
             assert_int_equal(truncate(path, size), 0);
             assert_int_equal(truncate(path, is_zeroed ? SMALL_SEGMENT : size), 0);
@@ -385,7 +385,7 @@ static void a_batch_is_cut_at_every_byte(void **state)
             assert_int_equal(append_all(spool, left + 1, 2).first, left + 1);
             stampd_spool_close(spool);
             check_numbers(left + 2);
-            run_shell("rm -r %s", folder);
+            remove_folder(folder);
             cases++;
         }
     snprintf(folder, sizeof folder, "%s", whole);

@@ -125,7 +125,7 @@ static void check_cut(const char *whole, off_t size, bool is_whole, bool is_zero
     int damaged;
     uint64_t sequence;
     snprintf(folder, sizeof folder, "%s/cut%d%d", top, (int)size, is_zeroed);
-    run_shell("cp -a %s %s", whole, folder);
+    copy_folder(whole, folder);
     last_segment(path, sizeof path);
     cut(path, size, is_zeroed);
     struct stampd_spool *spool = open_spool(); /* a copy: its board is not used */
@@ -187,14 +187,14 @@ static void a_flipped_bit_costs_one_record(void **state)
                 char whole[128];
                 snprintf(whole, sizeof whole, "%s", folder);
                 snprintf(folder, sizeof folder, "%s/flip%d", top, (int)at);
-                run_shell("cp -a %s %s", whole, folder);
+                copy_folder(whole, folder);
                 last_segment(path, sizeof path);
                 flip(path, at, (int)at % 8);
                 spool = open_spool();
                 int count = read_all(spool, seen, sizeof seen, &damaged);
                 assert_true(count >= 3 && count + damaged == 4);
                 stampd_spool_close(spool);
-                run_shell("rm -r %s", folder);
+                remove_folder(folder);
                 snprintf(folder, sizeof folder, "%s", whole);
             } else {
                 flip(path, at, (int)at % 8);
