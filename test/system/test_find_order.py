@@ -68,10 +68,11 @@ class Oracle:
 
     def __init__(self, stack, ns='lab'):
         self.rows = stack.psql(ns, "select id, iclass, key, content, version from item where class = 'Note' and content is not null")
+        self.values = {row[3]: export_content(row[3], FIELDS) for row in self.rows}  # once, and not for each of the searches
 
     def place(self, param, row):
         id, _, key, content, _ = row
-        values, fixed = export_content(content, FIELDS), {one['f'] for one in param.get('where', ()) if one.get('t') == 'eq'}
+        values, fixed = self.values[content], {one['f'] for one in param.get('where', ()) if one.get('t') == 'eq'}
         terms = [(plain(values[name]), turned) for name, turned in fields_of(param['order']) if name not in fixed]
         turned = terms[-1][1] if terms else False
         return [Turned(value) if down else value for value, down in [*terms, (id.encode(), turned), (key.encode(), turned)]]
@@ -79,7 +80,7 @@ class Oracle:
     def find(self, param):
         found = []
         for row in self.rows:
-            values = export_content(row[3], FIELDS)
+            values = self.values[row[3]]
             if row[1] != param['i'] or any(values[name] is None for name, _ in fields_of(param['order'])):
                 continue
             if all(any(self.satisfies(part, values[part['f']]) for part in one.get('or', [one])) for one in param.get('where', ())):
