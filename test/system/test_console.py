@@ -574,14 +574,6 @@ def test_documents_are_listed_in_pages(stack, desk):
     wait_until(lambda: desk.tab.run("document.querySelectorAll('tbody tr').length") == 10, what='the documents with this beginning')
 
 
-def test_what_is_not_declared_cannot_be_searched(desk):
-    desk.go('ns', 'lab', 'documents', 'Note')
-    desk.click('Search by content')
-    desk.fill('Field', 'text')
-    desk.click('Search')
-    desk.shows('NFIELD')
-
-
 def test_a_query_has_its_pages_and_the_index_that_it_needs(stack, desk, tmp_path):
     main = {'singleton': True, 'fields': {'room': 'string', 'at': 'long', 'size': 'int'}, 'indexes': [['room', '-at']]}
     Schemas(stack, tmp_path).apply('team', {'Post': {'items': {'Main': main}}})

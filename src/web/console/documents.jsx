@@ -1,14 +1,13 @@
-/* documents.jsx: the classes of a namespace, and the documents of one: by the beginning of their id, or by what an item contains. */
+/* documents.jsx: the classes of a namespace, and the documents of one: by the beginning of their id, or by what their items contain. */
 import { useState } from 'preact/hooks'
 import { Columns, searchable } from './columns.jsx'
-import { ChoiceField, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { Query } from './query.jsx'
 import { call } from './server.js'
 import { CopyAs } from './snippets.jsx'
 import { place } from './words.js'
 
 const PAGE = 100
-const TESTS = [['eq', 'equal to'], ['sw', 'starts with'], ['lt', 'less than'], ['le', 'at most'], ['ge', 'at least'], ['gt', 'greater than']]
 
 function Classes({ ns }) {
   const [name, setName] = useState('')
@@ -77,43 +76,6 @@ function List({ ns, class_ }) {
   )
 }
 
-/* A number is compared as a number: the type of the field is in the schema, which the server knows. */
-function valueOf(text) {
-  return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) ? Number(text) : text
-}
-
-function Search({ ns, class_ }) {
-  const [form, setForm] = useState({ item: 'Main', field: '', test: 'eq', value: '', kind: 'text' })
-  const [asked, setAsked] = useState(null)
-  const set = (name) => (value) => setForm({ ...form, [name]: value })
-  const read = async (cursor) => {
-    const { item, field, test, value, kind } = asked
-    const where = field ? [{ f: field, t: test, v1: kind === 'number' ? valueOf(value) : value }] : []
-    const page = await call(ns, 'find', { c: class_, i: item, where, want: 'items', limit: PAGE, ...(cursor && { cursor }) })
-    return { rows: page.items, cursor: page.cursor }
-  }
-  const row = (one) => (
-    <tr key={`${one.id} ${one.k}`}>
-      <th scope="row"><a href={place('ns', ns, 'documents', class_, one.id)}>{one.id}</a></th>
-      <td>{one.k}</td>
-      <td class="wide"><code>{JSON.stringify(one.j)}</code></td>
-    </tr>
-  )
-  return (
-    <>
-      <Form action={() => setAsked({ ...form })} class="row">
-        <TextField label="Class of the items" value={form.item} set={set('item')} required />
-        <TextField label="Field" value={form.field} set={set('field')} />
-        <ChoiceField label="Test" value={form.test} set={set('test')} choices={TESTS} />
-        <TextField label="Value" value={form.value} set={set('value')} />
-        <ChoiceField label="Compared as" value={form.kind} set={set('kind')} choices={[['text', 'text'], ['number', 'number']]} />
-        <button>Search</button>
-      </Form>
-      {asked && <Pages read={read} inputs={[ns, class_, asked]} row={row} heads={['Id', 'Key', 'Content']} caption={`Found in ${class_}`} />}
-    </>
-  )
-}
-
 /* By the columns that are declared, or else by ids. */
 function Content({ ns, class_ }) {
   const schema = useRead(() => call(ns, 'schema'), [ns])
@@ -151,11 +113,6 @@ function Class({ ns, class_ }) {
     <>
       <p class="trail"><a href={place('ns', ns, 'documents')}>Classes</a> › {class_}</p>
       <Content ns={ns} class_={class_} />
-      <details>
-        <summary>Search by content</summary>
-        <p class="hint">Only fields that the schema declares can be searched.</p>
-        <Search ns={ns} class_={class_} />
-      </details>
       <details>
         <summary>Query</summary>
         <Query ns={ns} class_={class_} />
