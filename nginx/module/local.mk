@@ -1,6 +1,5 @@
 # The module of nginx.  nginx's own configure finds out what its headers need to know; with --with-compat, which Debian's
 # nginx has, a module fits whatever else nginx was built with.
-nginxmoduledir = $(pkglibdir)/nginx
 EXTRA_DIST += nginx/module/ngx_http_stampd_module.c
 HEADERS_OF_NGINX = nginx/module/headers
 MODULE_OF_NGINX = nginx/module/ngx_http_stampd_module.so
@@ -22,7 +21,7 @@ $(HEADERS_OF_NGINX)/ngx_auto_config.h:
 $(MODULE_OF_NGINX): $(HEADERS_OF_NGINX)/ngx_auto_config.h $(FILES_OF_NGINX) src/segment/public_view.h src/segment/slots.h \
 		src/segment/segment.h src/segment/board.h src/edge/mapping.h
 	$(AM_V_CCLD)cd $(srcdir) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN_CFLAGS) -Wno-unused-parameter -Wno-missing-field-initializers \
-		$(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-z,relro -Wl,-z,now $(INCLUDES_OF_NGINX) \
+		$(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared $(LDFLAGS) -Wl,-z,relro -Wl,-z,now $(INCLUDES_OF_NGINX) \
 		-o $(abs_builddir)/$@.new $(FILES_OF_NGINX) && mv $(abs_builddir)/$@.new $(abs_builddir)/$@
 
 clean-local: clean-module-of-nginx
