@@ -27,6 +27,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/explanation/freshness.md \
 	doc/explanation/not-for-you-if.md \
 	doc/explanation/performance.md \
+	doc/explanation/records-on-several-hosts.md \
 	doc/explanation/reliability.md \
 	doc/explanation/security.md \
 	doc/explanation/shared-segment.md \

@@ -41,6 +41,14 @@ libstampd_a_SOURCES = \
 	src/blob/object_store.c src/blob/object_store.h \
 	src/blob/object_stores.c src/blob/object_stores.h \
 	src/blob/thumbnailer.c src/blob/thumbnailer.h \
+	src/cluster/cluster.c src/cluster/cluster.h \
+	src/cluster/cluster_ask.c \
+	src/cluster/cluster_copy.c \
+	src/cluster/cluster_host.c \
+	src/cluster/cluster_map.c src/cluster/cluster_map.h \
+	src/cluster/cluster_private.h \
+	src/cluster/cluster_serve.c \
+	src/cluster/cluster_table.c src/cluster/cluster_table.h \
 	src/control/account/cmd_account.c \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \

@@ -2,6 +2,9 @@
 if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
 UNIT_TESTS += test/unit/test_blob_part
+UNIT_TESTS += test/unit/test_cluster
+UNIT_TESTS += test/unit/test_cluster_faults
+UNIT_TESTS += test/unit/test_cluster_scale
 UNIT_TESTS += test/unit/test_costs
 UNIT_TESTS += test/unit/test_blob_store
 UNIT_TESTS += test/unit/test_blob_reseal
@@ -163,6 +166,14 @@ test_unit_test_pattern_SOURCES = test/unit/test_pattern.c test/unit/arena_fixtur
 test_unit_test_pattern_LDADD = $(UNIT_LDADD)
 test_unit_test_gunzip_SOURCES = test/unit/test_gunzip.c
 test_unit_test_gunzip_LDADD = $(UNIT_LDADD)
+CLUSTER_WORLD = test/unit/cluster_world.c test/unit/cluster_world.h
+test_unit_test_cluster_SOURCES = test/unit/test_cluster.c $(CLUSTER_WORLD)
+test_unit_test_cluster_LDADD = $(UNIT_LDADD)
+test_unit_test_cluster_faults_SOURCES = test/unit/test_cluster_faults.c $(CLUSTER_WORLD)
+test_unit_test_cluster_faults_LDADD = $(UNIT_LDADD)
+test_unit_test_cluster_scale_SOURCES = test/unit/test_cluster_scale.c $(CLUSTER_WORLD)
+test_unit_test_cluster_scale_LDADD = $(UNIT_LDADD)
+
 RECORDS_FIXTURE = test/unit/records_fixture.h test/unit/child.c test/unit/child.h
 test_unit_test_records_SOURCES = test/unit/test_records.c $(RECORDS_FIXTURE)
 test_unit_test_records_LDADD = $(UNIT_LDADD)

@@ -1,0 +1,74 @@
+/* cluster_host: what a host knows of the others: their clocks, and what they may have. */
+#include "cluster/cluster_private.h"
+
+enum { CLOCK_DRIFT = 4096 }; /* a clock is wrong by less than one part in so many */
+
+uint64_t cluster_digest(const struct cluster_host *cluster, unsigned level, struct bytes key)
+{
+    return siphash_short(&cluster->settings.places, key) + level;
+}
+
+void cluster_send(struct cluster_host *cluster, struct cluster_message *message)
+{
+    message->from = cluster->number;
+    message->version = cluster->map ? cluster_map_version(cluster->map) : 0;
+    message->sent_ms = cluster->time.now_ms;
+    cluster->hooks.send(cluster->hooks.context, message);
+}
+
+bool cluster_is_member(const struct cluster_host *cluster, uint32_t number)
+{
+    return cluster->map && cluster_map_find(cluster->map, number) >= 0;
+}
+
+int64_t cluster_time_of(const struct cluster_host *cluster, uint32_t number, int64_t ms)
+{
+    if (number == cluster->number)
+        return ms;
+    int64_t at = cluster->map ? cluster_map_find(cluster->map, number) : -1;
+    if (at < 0 || cluster->peers[at].mine_ms == 0)
+        return 0;
+    const struct cluster_peer *peer = &cluster->peers[at];
+    int64_t since = ms - peer->mine_ms;
+    return peer->theirs_ms + since - (since < 0 ? -since : since) / CLOCK_DRIFT;
+}
+
+bool cluster_is_sure(const struct cluster_host *cluster)
+{
+    int64_t now = cluster->time.now_ms;
+    return cluster->self >= 0 && now < cluster->sure_until_ms && now >= cluster->doubt_until_ms;
+}
+
+bool cluster_is_exhaustive(const struct cluster_host *cluster)
+{
+    int64_t now = cluster->time.now_ms;
+    return cluster_is_sure(cluster) && now >= cluster->default_until_ms &&
+           (cluster->is_settled || now >= cluster->settles_ms);
+}
+
+void cluster_doubt(struct cluster_host *cluster, unsigned level, struct bytes key, uint64_t digest,
+                   int64_t end_ms, bool is_full)
+{
+    struct cluster_entry *entry =
+        cluster_table_find(cluster->table, level, key, digest, cluster->time.now_ms);
+    if (entry && entry->kind == CLUSTER_DOUBTFUL) {
+        if (entry->end_ms < end_ms)
+            cluster_table_set_end(cluster->table, entry, end_ms);
+        entry->is_full |= is_full;
+        return;
+    }
+    entry = cluster_table_note(cluster->table, CLUSTER_DOUBTFUL, level, key, digest, end_ms);
+    if (entry) {
+        entry->is_full = is_full;
+        return;
+    }
+    /* The list is full.  Nothing may be forgotten that is doubted, so all is. */
+    int64_t latest = cluster_table_clear(cluster->table, CLUSTER_DOUBTFUL);
+    if (latest < end_ms)
+        latest = end_ms;
+    if (cluster->default_until_ms < latest)
+        cluster->default_until_ms = latest;
+    entry = cluster_table_find(cluster->table, level, key, digest, cluster->time.now_ms);
+    if (entry)
+        cluster_table_remove(cluster->table, entry);
+}

@@ -1,0 +1,112 @@
+/* cluster_private: what the parts of a host share: cluster.c is the host, cluster_host.c what it knows of the
+ * others, cluster_ask.c asks others, cluster_serve.c answers them, cluster_copy.c passes copies on. */
+#ifndef STAMPD_CLUSTER_CLUSTER_PRIVATE_H
+#define STAMPD_CLUSTER_CLUSTER_PRIVATE_H
+
+#include "cluster/cluster.h"
+
+/* A clock of another host: it showed `theirs_ms` at or before `mine_ms` of this one. */
+struct cluster_peer {
+    int64_t theirs_ms, mine_ms;
+};
+
+/* A question of this host. */
+struct cluster_question {
+    uint64_t id; /* 0: free */
+    uint64_t cookie;
+    struct cluster_request request; /* its texts are own memory */
+    struct cluster_walk walk;
+    uint32_t to;
+    bool has_time;         /* `to` was sent when the question ends */
+    bool is_of_former_map; /* the walk is */
+    bool is_ambiguous;     /* a change, of which nobody knows whether a silent host has made it */
+    uint32_t silent[CLUSTER_SILENT_MOST];
+    unsigned silent_count, asked, full, doubtful, not_exhaustive;
+    int64_t ends_ms, silent_ms, pause_ms; /* pause_ms: starts again then; 0: it waits for `to` */
+};
+
+struct cluster_wait {
+    uint32_t number;
+    bool is_nearer, is_again;
+};
+
+/* Copies of one change that are under way. */
+struct cluster_round {
+    uint64_t id; /* 0: free */
+    uint64_t digest;
+    unsigned level;
+    struct bytes key; /* own memory */
+    bool is_asked;    /* by this question of this host */
+    uint32_t asker;
+    uint64_t question;
+    struct cluster_walk walk;
+    struct cluster_wait waits[CLUSTER_COPIES_MOST + 1];
+    unsigned wait_count, holders, copies;
+    bool has_passed_self;
+    bool is_check;  /* is the copy of this host still of use?  Nobody stores it */
+    bool is_unsure; /* of a sweep: others may have a later change */
+    uint16_t reach;
+    uint32_t nearer; /* the nearest host before this one that has accepted; 0: none */
+    int64_t ends_ms;
+};
+
+struct cluster_host {
+    struct cluster_settings settings;
+    struct cluster_hooks hooks;
+    struct cluster_time time;
+    struct cluster_table *table;
+    struct cluster_map *map; /* NULL: none yet */
+    uint32_t number;         /* of this host */
+    int64_t self;            /* its place in the map; -1: it is not there */
+    struct cluster_peer *peers;
+    struct cluster_question *questions;
+    struct cluster_round *rounds;
+    uint64_t last_id; /* an id is a multiple of the number of places, and its place */
+    /* What it can know. */
+    uint64_t joined;
+    int64_t sure_until_ms, doubt_until_ms, default_until_ms;
+    int64_t settles_ms; /* the time to live has passed since all knew of this host; INT64_MAX: not all do */
+    bool is_settled;    /* all have passed on what this host should have */
+    /* The sweep: passes on what the map of `pass` places at other hosts than the one of `swept`. */
+    struct cluster_map *swept_map, *pass_map; /* NULL: none */
+    uint64_t swept, bucket;
+    uint32_t pass_rounds; /* under way */
+    int64_t pause_ms;     /* nothing is to be moved: it looks again then */
+    bool is_again;        /* this pass is for what is owed only */
+    bool has_owed;
+};
+
+/* Of cluster_host.c. */
+uint64_t cluster_digest(const struct cluster_host *cluster, unsigned level, struct bytes key);
+/* Fills in sender, version and time. */
+void cluster_send(struct cluster_host *cluster, struct cluster_message *message);
+/* A time of this host by the clock of another one, never later than it is; 0: that clock is not known. */
+int64_t cluster_time_of(const struct cluster_host *cluster, uint32_t number, int64_t ms);
+bool cluster_is_member(const struct cluster_host *cluster, uint32_t number);
+/* Is its map the one that is agreed on, and no more lost than there are copies? */
+bool cluster_is_sure(const struct cluster_host *cluster);
+/* Does this host know that keys are absent of which it knows nothing? */
+bool cluster_is_exhaustive(const struct cluster_host *cluster);
+/* Remembers that the key may be farther away, at least until then. */
+void cluster_doubt(struct cluster_host *cluster, unsigned level, struct bytes key, uint64_t digest,
+                   int64_t end_ms, bool is_full);
+
+/* Of cluster_serve.c. */
+void cluster_serve(struct cluster_host *cluster, const struct cluster_message *message);
+
+/* Of cluster_ask.c. */
+void cluster_ask_restart(struct cluster_host *cluster);
+void cluster_ask_heed(struct cluster_host *cluster, const struct cluster_message *message);
+void cluster_ask_tick(struct cluster_host *cluster);
+
+/* Of cluster_copy.c. */
+bool cluster_copy_is_free(const struct cluster_host *cluster);
+/* Copies the last change of this key; the question, NULL: none, is answered when that is done. */
+void cluster_copy_begin(struct cluster_host *cluster, struct cluster_entry *entry,
+                        const struct cluster_message *question);
+void cluster_copy_restart(struct cluster_host *cluster);
+void cluster_copy_accept(struct cluster_host *cluster, const struct cluster_message *message);
+void cluster_copy_heed(struct cluster_host *cluster, const struct cluster_message *message);
+void cluster_copy_tick(struct cluster_host *cluster);
+
+#endif

@@ -1,0 +1,426 @@
+/* test_cluster: records on several hosts: places, outcomes, bounds, joining, leaving, dying, and being cut
+ * off. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/cluster_private.h"
+#include "cluster_world.h"
+
+enum { HOSTS = 6, FAN = 2, TTL_MS = 20000, ENTRY = sizeof(struct cluster_entry) };
+
+static const struct cluster_bounds wide = {1 << 20, 1024, 1 << 20};
+
+static struct world *world;
+static struct cluster_answer last;
+static char last_content[64];
+static bool has_answer;
+
+static void heed(void *context UNUSED, uint64_t cookie UNUSED, const struct cluster_answer *answer)
+{
+    last = *answer;
+    assert_true(answer->content.size < sizeof last_content);
+    if (answer->content.size)
+        memcpy(last_content, answer->content.data, answer->content.size);
+    last.content.data = last_content;
+    has_answer = true;
+}
+
+static void run_ms(int64_t ms)
+{
+    world_run(world, world_now(world) + ms * WORLD_MS);
+}
+
+static int set_up(void **state UNUSED)
+{
+    const struct world_settings settings = {.hosts_most = HOSTS,
+                                            .depth = 3,
+                                            .cluster = {.ttl_most_ms = TTL_MS,
+                                                        .request_ms = 4000,
+                                                        .silence_ms = 300,
+                                                        .copies = 1,
+                                                        .asks_most = 8,
+                                                        .rounds_most = 8,
+                                                        .sweep_entries = 16},
+                                            .lease_ms = 2000,
+                                            .lapse_ms = 3000,
+                                            .beat_ms = 250,
+                                            .seed = 1};
+    world = world_create(&settings, heed, NULL);
+    return 0;
+}
+
+static int tear_down(void **state UNUSED)
+{
+    world_destroy(world);
+    return 0;
+}
+
+static void start(uint32_t from, uint32_t to, const struct cluster_bounds *bounds)
+{
+    for (uint32_t host = from; host < to; host++) {
+        world_start(world, host, FAN, bounds);
+        run_ms(1500);
+    }
+}
+
+/* Asks until there is an answer, and returns its outcome. */
+static enum cluster_outcome ask_at(uint32_t host, enum cluster_deed deed, unsigned level, const char *key,
+                                   const char *content)
+{
+    struct cluster_request request = {
+        .deed = deed, .level = level, .key = bytes_of(key), .content = bytes_of(content), .ttl_ms = TTL_MS};
+    has_answer = false;
+    assert_true(world_ask(world, host, &request, 1));
+    for (int i = 0; i < 1000 && !has_answer; i++)
+        run_ms(10);
+    assert_true(has_answer);
+    return last.outcome;
+}
+
+static enum cluster_outcome ask(uint32_t host, enum cluster_deed deed, const char *key, const char *content)
+{
+    return ask_at(host, deed, 3, key, content);
+}
+
+static uint64_t records_at(uint32_t host)
+{
+    struct cluster_report report;
+    cluster_report(world_host(world, host), &report);
+    return report.records;
+}
+
+static struct cluster_entry *entry_at(uint32_t host, const char *key)
+{
+    struct cluster_host *cluster = world_host(world, host);
+    return cluster_table_find(cluster->table, 3, bytes_of(key), cluster_digest(cluster, 3, bytes_of(key)), 0);
+}
+
+/* The host that serves this key. */
+static uint32_t server_of(const char *key)
+{
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct cluster_entry *entry = world_is_alive(world, host) ? entry_at(host, key) : NULL;
+        if (entry && entry->kind == CLUSTER_RECORD && entry->server == 0)
+            return host;
+    }
+    fail_msg("nobody serves %s", key);
+    return 0;
+}
+
+static void assert_content(const char *content)
+{
+    assert_int_equal(last.content.size, strlen(content));
+    assert_memory_equal(last.content.data, content, strlen(content));
+}
+
+static void test_each_outcome(void **state UNUSED)
+{
+    start(0, 3, &wide);
+    assert_int_equal(ask(0, CLUSTER_READ, "a", NULL), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask(0, CLUSTER_CHANGE, "a", "x"), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask(1, CLUSTER_TOUCH, "a", NULL), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask(2, CLUSTER_REMOVE, "a", NULL), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    assert_int_equal(last.copies, 1);
+    assert_int_equal(ask(1, CLUSTER_INSERT, "a", "two"), CLUSTER_NOT_FREE);
+    assert_content("one");
+    assert_int_equal(ask(2, CLUSTER_CHANGE, "a", "three"), CLUSTER_OK);
+    assert_int_equal(ask(1, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_content("three");
+    assert_true(last.is_sure);
+    assert_true(last.ttl_ms > TTL_MS - 1000 && last.ttl_ms <= TTL_MS);
+    assert_int_equal(ask(1, CLUSTER_REMOVE, "a", NULL), CLUSTER_OK);
+    assert_int_equal(ask(0, CLUSTER_READ, "a", NULL), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "four"), CLUSTER_OK);
+}
+
+static void test_expected_stamp(void **state UNUSED)
+{
+    start(0, 2, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    struct cluster_request request = {.deed = CLUSTER_CHANGE,
+                                      .level = 3,
+                                      .key = BYTES("a"),
+                                      .content = BYTES("two"),
+                                      .ttl_ms = TTL_MS,
+                                      .stamp = last.stamp};
+    assert_true(world_ask(world, 1, &request, 1));
+    run_ms(500);
+    assert_int_equal(last.outcome, CLUSTER_OK);
+    assert_true(world_ask(world, 1, &request, 1));
+    run_ms(500);
+    assert_int_equal(last.outcome, CLUSTER_OTHER_STAMP);
+    assert_content("two");
+}
+
+static void test_bounds_of_requests(void **state UNUSED)
+{
+    start(0, 1, &wide);
+    char key[CLUSTER_KEY_MOST + 1];
+    memset(key, 'k', sizeof key);
+    struct cluster_request request = {
+        .deed = CLUSTER_READ, .level = 3, .key = {key, sizeof key}, .ttl_ms = TTL_MS};
+    assert_false(world_ask(world, 0, &request, 1));
+    request.key.size--;
+    request.level = 4;
+    assert_false(world_ask(world, 0, &request, 1));
+    request.level = 0;
+    assert_false(world_ask(world, 0, &request, 1));
+    request.level = 3;
+    for (int i = 0; i < 8; i++)
+        assert_true(world_ask(world, 0, &request, 1));
+    assert_false(world_ask(world, 0, &request, 1));
+}
+
+static void test_nobody_takes_part(void **state UNUSED)
+{
+    start(0, 2, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    world_leave(world, 0);
+    run_ms(15000);
+    assert_false(world_is_alive(world, 0)); /* it has passed on what it had */
+    assert_int_equal(ask(1, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    world_leave(world, 1); /* it cannot: nobody takes it */
+    run_ms(2000);
+    assert_int_equal(ask(1, CLUSTER_READ, "a", NULL), CLUSTER_NO_PARTICIPANTS);
+    assert_int_equal(records_at(1), 1);
+}
+
+/* Its copy serves, and a second death loses nothing either. */
+static void test_deaths(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    for (int deaths = 0; deaths < 3; deaths++) {
+        uint32_t server = server_of("a"), other = (server + 1) % 4;
+        while (!world_is_alive(world, other))
+            other = (other + 1) % 4;
+        world_kill(world, server);
+        assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+        assert_false(last.is_sure); /* the dead one may be alive, and have changed it */
+        enum cluster_outcome outcome = ask(other, CLUSTER_READ, "b", NULL);
+        assert_true(outcome == CLUSTER_UNKNOWN || outcome == CLUSTER_NOT_FOUND);
+        run_ms(5000);
+        assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+        assert_true(last.is_sure);
+    }
+}
+
+/* A host that starts again knows nothing: nobody is told that the key is free. */
+static void test_joins(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), other = (server + 1) % 4;
+    world_kill(world, server);
+    world_start(world, server, FAN, &wide);
+    for (int i = 0; i < 40; i++) {
+        enum cluster_outcome outcome = ask(other, CLUSTER_INSERT, "a", "two");
+        assert_true(outcome == CLUSTER_NOT_FREE || outcome == CLUSTER_UNKNOWN);
+        run_ms(50);
+    }
+    run_ms(3000);
+    struct cluster_entry *entry = entry_at(server, "a");
+    assert_true(entry && entry->kind == CLUSTER_RECORD && entry->server == 0);
+    assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_content("one");
+}
+
+static void test_ends(void **state UNUSED)
+{
+    start(0, 3, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    run_ms(TTL_MS / 2);
+    assert_int_equal(ask(0, CLUSTER_TOUCH, "a", NULL), CLUSTER_OK);
+    run_ms(TTL_MS - 1000);
+    assert_int_equal(ask(1, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    run_ms(1000);
+    assert_int_equal(ask(1, CLUSTER_READ, "a", NULL), CLUSTER_NOT_FOUND);
+    run_ms(100);
+    for (uint32_t host = 0; host < 3; host++)
+        assert_int_equal(records_at(host), 0);
+}
+
+/* A full host passes on; all are full: OUT_OF_MEMORY; nothing is dropped. */
+static void test_full(void **state UNUSED)
+{
+    const struct cluster_bounds narrow = {4 * (ENTRY + 16), 64, 1 << 16};
+    start(0, 3, &narrow);
+    unsigned stored = 0, refused = 0;
+    char key[16];
+    for (unsigned i = 0; i < 16; i++) {
+        snprintf(key, sizeof key, "key %u", i);
+        enum cluster_outcome outcome = ask(i % 3, CLUSTER_INSERT, key, "one");
+        stored += outcome == CLUSTER_OK;
+        refused += outcome == CLUSTER_OUT_OF_MEMORY;
+    }
+    assert_int_equal(stored + refused, 16);
+    assert_true(stored >= 6 &&
+                refused > 0); /* twelve places: the record and one copy each, while there is room */
+    unsigned found = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        snprintf(key, sizeof key, "key %u", i);
+        enum cluster_outcome outcome = ask(i % 3, CLUSTER_READ, key, NULL);
+        assert_true(outcome == CLUSTER_OK || outcome == CLUSTER_NOT_FOUND);
+        found += outcome == CLUSTER_OK;
+    }
+    assert_int_equal(found, stored);
+}
+
+/* In another site the key has another value, or none. */
+static void test_levels(void **state UNUSED)
+{
+    start(0, 6, &wide); /* sites 0 to 3 and 4 to 5; racks of two */
+    assert_int_equal(ask_at(0, CLUSTER_INSERT, 2, "a", "here"), CLUSTER_OK);
+    assert_int_equal(ask_at(3, CLUSTER_READ, 2, "a", NULL), CLUSTER_OK);
+    assert_int_equal(ask_at(4, CLUSTER_READ, 2, "a", NULL), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask_at(5, CLUSTER_INSERT, 2, "a", "there"), CLUSTER_OK);
+    assert_int_equal(ask_at(1, CLUSTER_READ, 2, "a", NULL), CLUSTER_OK);
+    assert_content("here");
+    assert_int_equal(ask_at(1, CLUSTER_READ, 3, "a", NULL), CLUSTER_NOT_FOUND);
+    assert_int_equal(ask_at(1, CLUSTER_READ, 1, "a", NULL), CLUSTER_NOT_FOUND);
+}
+
+/* Who is cut off from z stops saying what is absent, and what it changed alone never wins. */
+static void test_partition(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), other = (server + 1) % 4;
+    int64_t until_us = world_now(world) + 12000 * WORLD_MS;
+    for (uint32_t host = 0; host < 4; host++) {
+        world_cut(world, server, host, until_us);
+        world_cut(world, host, server, until_us);
+    }
+    world_cut(world, server, WORLD_Z, until_us);
+    world_cut(world, WORLD_Z, server, until_us);
+    run_ms(5000);
+    world_step_wall(world, server, INT64_C(3600) * 1000 * WORLD_MS);
+    assert_int_equal(ask(server, CLUSTER_CHANGE, "a", "alone"), CLUSTER_UNKNOWN);
+    assert_int_equal(ask(server, CLUSTER_INSERT, "b", "alone"), CLUSTER_UNKNOWN);
+    assert_int_equal(ask(other, CLUSTER_CHANGE, "a", "together"), CLUSTER_OK);
+    assert_int_equal(ask(other, CLUSTER_INSERT, "b", "together"), CLUSTER_OK);
+    run_ms(12000);
+    assert_int_equal(ask(server, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_content("together");
+    assert_int_equal(ask(server, CLUSTER_READ, "b", NULL), CLUSTER_OK);
+    assert_content("together");
+}
+
+static void test_order(void **state UNUSED)
+{
+    struct cluster_member members[60] = {{0}};
+    for (uint32_t i = 0; i < 60; i++)
+        members[i] = (struct cluster_member){
+            .number = i + 1, .is_guest = i == 7, .groups = {i / 20, i / 5 % 4, i % 5}};
+    struct cluster_map *map = cluster_map_create(members, 60, 3, 1);
+    unsigned first[60] = {0};
+    for (uint64_t digest = 1; digest <= 6000; digest++) {
+        struct cluster_walk walk;
+        bool is_met[60] = {false};
+        int64_t before = -1, at;
+        unsigned count = 0, sites = 0, site = 99;
+        cluster_map_begin(&walk, map, digest * UINT64_C(0x9e3779b97f4a7c15), 3, 0);
+        for (; (at = cluster_map_next(&walk)) >= 0; before = at, count++) {
+            const struct cluster_member *member = cluster_map_member(map, (uint32_t)at);
+            assert_false(is_met[at]);
+            is_met[at] = true;
+            assert_false(member->is_guest);
+            assert_true(before < 0 ||
+                        cluster_map_is_nearer(map, walk.digest, (uint32_t)before, (uint32_t)at));
+            sites += member->groups[0] != site;
+            site = (unsigned)member->groups[0];
+            first[member->number - 1] += count == 0;
+        }
+        assert_int_equal(count, 59);
+        assert_int_equal(sites, 3); /* all of a site before the next one */
+        assert_int_equal(cluster_map_next(&walk), -1);
+    }
+    for (unsigned i = 0; i < 60; i++)
+        assert_true(i == 7 ? first[i] == 0 : first[i] > 50 && first[i] < 200);
+    struct cluster_walk walk;
+    unsigned count = 0;
+    cluster_map_begin(&walk, map, 1, 2, 25);
+    for (int64_t at; (at = cluster_map_next(&walk)) >= 0; count++)
+        assert_int_equal(cluster_map_member(map, (uint32_t)at)->groups[0], 1);
+    assert_int_equal(count, 20);
+    assert_int_equal(cluster_map_find(map, 61), -1);
+    cluster_map_destroy(map);
+}
+
+static struct bytes numbered(char name[16], unsigned number)
+{
+    snprintf(name, 16, "%u", number);
+    return bytes_of(name);
+}
+
+/* Doubtful keys are never forgotten one by one; absent ones are, the oldest first; both within their bytes.
+ */
+static void test_bounds_of_lists(void **state UNUSED)
+{
+    struct cluster_table *table =
+        cluster_table_create(&(struct cluster_bounds){1 << 16, 16, 32 * (ENTRY + 4)});
+    char name[16];
+    for (unsigned i = 0; i < 20; i++)
+        assert_non_null(cluster_table_note(table, CLUSTER_ABSENT, 1, numbered(name, i), i, 100 + i));
+    assert_int_equal(cluster_table_count(table, CLUSTER_ABSENT), 8);
+    assert_null(cluster_table_find(table, 1, numbered(name, 11), 11, 0));
+    assert_non_null(cluster_table_find(table, 1, numbered(name, 12), 12, 0));
+    for (unsigned i = 0; i < 8; i++)
+        assert_non_null(cluster_table_note(table, CLUSTER_DOUBTFUL, 1, numbered(name, i), i, 100 + i));
+    assert_null(cluster_table_note(table, CLUSTER_DOUBTFUL, 1, numbered(name, 9), 9, 100));
+    assert_int_equal(cluster_table_count(table, CLUSTER_DOUBTFUL), 8);
+    assert_int_equal(cluster_table_clear(table, CLUSTER_DOUBTFUL), 107);
+    assert_non_null(cluster_table_store(table, 1, numbered(name, 12), 12, BYTES("content"), 50));
+    assert_int_equal(cluster_table_count(table, CLUSTER_ABSENT), 7); /* a key is in one list */
+    assert_int_equal(cluster_table_bytes(table, CLUSTER_RECORD), ENTRY + 2 + 7);
+    assert_null(cluster_table_find(table, 1, numbered(name, 12), 12, 50));
+    assert_int_equal(cluster_table_bytes(table, CLUSTER_RECORD), 0);
+    cluster_table_expire(table, 1000);
+    assert_int_equal(cluster_table_count(table, CLUSTER_ABSENT), 0);
+    cluster_table_destroy(table);
+}
+
+/* A removal finds room in a memory that is full, where the record was. */
+static void test_bounds_of_records(void **state UNUSED)
+{
+    struct cluster_table *table =
+        cluster_table_create(&(struct cluster_bounds){2 * (ENTRY + 8), 16, 1 << 16});
+    char name[16];
+    assert_non_null(cluster_table_store(table, 1, numbered(name, 1), 1, BYTES("seven b"), 100));
+    assert_non_null(cluster_table_store(table, 1, numbered(name, 2), 2, BYTES("seven b"), 100));
+    assert_null(cluster_table_store(table, 1, numbered(name, 3), 3, BYTES(""), 100));
+    assert_null(cluster_table_store(table, 1, numbered(name, 2), 2, BYTES("eight by"), 100));
+    assert_null(cluster_table_note(table, CLUSTER_REMOVED, 1, numbered(name, 3), 3, 100));
+    assert_non_null(cluster_table_note(table, CLUSTER_REMOVED, 1, numbered(name, 2), 2, 100));
+    assert_int_equal(cluster_table_count(table, CLUSTER_REMOVED), 1);
+    assert_true(cluster_table_has_room(table, 1, 0) == false);
+    cluster_table_destroy(table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_bounds_of_lists),
+        cmocka_unit_test(test_bounds_of_records),
+        cmocka_unit_test_setup_teardown(test_each_outcome, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_expected_stamp, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bounds_of_requests, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nobody_takes_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_deaths, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_joins, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_levels, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_partition, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
