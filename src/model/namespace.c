@@ -185,12 +185,18 @@ static bool read_quotas(struct arena *arena, const struct json *value, struct ns
 
 static bool read_workers(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
-    return worker_queues_read(arena, value, &conf->workers);
+    bool is_read = worker_queues_read(arena, value, &conf->workers);
+    if (is_read)
+        conf->workers_text = value->text;
+    return is_read;
 }
 
 static bool read_records(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
-    return record_rules_read(arena, value, &conf->records);
+    bool is_read = record_rules_read(arena, value, &conf->records);
+    if (is_read)
+        conf->records_text = value->text;
+    return is_read;
 }
 
 static bool read_database(struct arena *arena, const struct json *value, struct ns_conf *conf)

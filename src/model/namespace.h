@@ -102,7 +102,7 @@ struct ns_conf {
     const struct json *reads, *readers;  /* arrays of codes; NULL: none */
     const struct worker_queues *workers; /* NULL: none */
     struct ns_accounts accounts;
-    struct bytes accounts_text; /* as written; empty: none */
+    struct bytes accounts_text, records_text, workers_text; /* as written; empty: none */
     int64_t build;     /* of clients: the stamp of the last change that they must notice; 0: none; not
                           of the content: set by operation/access/configurations.c */
     const char *wrong; /* the first malformed member; "": the text is no object; NULL: none */

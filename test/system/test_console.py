@@ -216,6 +216,23 @@ def test_rules_that_are_wrong_are_refused_at_their_place(stack, desk):
     assert stack.op('z', 'ns', {'get': 'team'}, admin=True)['out']['rules'] == {'Note': {'read': ['account']}}
 
 
+def test_a_queue_of_workers_gets_a_key_and_records_get_rules(stack, desk):
+    desk.go('ns', 'lab', 'settings')
+    desk.fill('Operations of a new queue', 'resize crop')
+    desk.click('Add a queue')
+    desk.shows('The key of the workers of queue 16')
+    key = desk.tab.run("document.querySelector('.secret code').textContent")
+    desk.fill('Rules of records (JSON)', '[{"prefix": "here.", "read": "anyone", "write": "anyone", "ttl_ms": 30000}]')
+    desk.click('Save')
+    desk.shows('Saved.')
+    configuration = stack.op('z', 'ns', {'get': 'lab'}, admin=True)['out']
+    (queue,) = configuration['workers']
+    assert (queue['qn'], queue['ops'], queue['key']) == (16, ['resize', 'crop'], hashlib.sha256(key.encode()).hexdigest())
+    assert [rule['prefix'] for rule in configuration['records']] == ['here.']
+    assert stack.request('POST', '/lab/op/take', json={'param': {'qn': 16}}, headers={'Authorization': f'Bearer {key}'}).json()['out']['tasks'] == []
+    stack.op('z', 'ns', {'set': {'ns': 'lab', 'workers': None, 'records': None}}, admin=True)
+
+
 def test_a_change_meanwhile_is_not_overwritten(stack, desk):
     desk.go('ns', 'lab', 'settings')
     desk.tab.until("document.querySelector('textarea') !== null")

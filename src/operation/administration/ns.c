@@ -41,7 +41,7 @@ static void write_rules(struct attempt *attempt, const struct document *document
 }
 
 /* What is malformed is left out and named. */
-static void write_namespace(struct attempt *attempt, const struct document *document, bool with_rules)
+static void write_namespace(struct attempt *attempt, const struct document *document, bool is_whole)
 {
     struct builder *body = attempt->reply->body;
     const struct ns_conf conf = namespace_read(attempt->call->arena, of_z_content(document, BYTES("Conf")));
@@ -72,7 +72,11 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
         builder_printf(body, ",\"quotas\":%.*s", (int)conf.quotas->text.size, conf.quotas->text.data);
     if (conf.wrong)
         ns_add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
-    if (with_rules)
+    if (is_whole && conf.records_text.size)
+        builder_printf(body, ",\"records\":%.*s", (int)conf.records_text.size, conf.records_text.data);
+    if (is_whole && conf.workers_text.size)
+        builder_printf(body, ",\"workers\":%.*s", (int)conf.workers_text.size, conf.workers_text.data);
+    if (is_whole)
         write_rules(attempt, document);
     builder_add_text(body, "}");
 }

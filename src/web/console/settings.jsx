@@ -1,11 +1,18 @@
-/* settings.jsx: the configuration of a namespace: state, message, label, access, origins, rules, quotas. */
+/* settings.jsx: the configuration of a namespace: state, message, label, access, origins, rules, quotas, records, workers. */
 import { useState } from 'preact/hooks'
 import { ChoiceField, Field, Form, Read, Refused, TextField, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { STATES } from './words.js'
 
 const ACCESS = ['closed', 'read', 'open', 'rules']
-const TEXTS = { rules: 'Access rules (JSON)', quotas: 'Quotas (JSON)', options: 'Options for clients (JSON)' }
+const TEXTS = {
+  rules: 'Access rules (JSON)', quotas: 'Quotas (JSON)', records: 'Rules of records (JSON)', workers: 'Queues of workers (JSON)', options: 'Options for clients (JSON)',
+}
+const HINTS = {
+  records: 'Who may read and write which records: [{"prefix": "presence.", "read": "anyone", "write": "account", "ttl_ms": 30000}].',
+  workers: 'The queues 16 to 31, whose tasks programs take and do. Add one below: that makes its key, too.',
+}
+const [QUEUE_FIRST, QUEUE_LAST] = [16, 31]
 
 const write = (value) => (value === undefined ? '' : JSON.stringify(value, null, 2))
 
@@ -38,10 +45,44 @@ function changesOf(draft, configuration) {
   return changes
 }
 
+/* A key of 256 random bits, and its digest as the configuration has it. */
+async function makeKey() {
+  const key = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)))).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key)))
+  return { key, digest: [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('') }
+}
+
+/* Adds a queue to the JSON, with a key that is shown once. */
+function NewQueue({ text, set }) {
+  const [ops, setOps] = useState('')
+  const [made, setMade] = useState(null)
+  const { run, refusal, isBusy } = useAction()
+  const add = () => run(async () => {
+    const queues = text.trim() ? JSON.parse(text) : []
+    const taken = new Set(queues.map((one) => one.qn))
+    const qn = Array.from({ length: QUEUE_LAST - QUEUE_FIRST + 1 }, (_, i) => QUEUE_FIRST + i).find((one) => !taken.has(one))
+    if (qn === undefined) throw new Error('All queues from 16 to 31 are declared.')
+    const { key, digest } = await makeKey()
+    set(JSON.stringify([...queues, { qn, ops: ops.trim().split(/\s+/), key: digest, request: 'accounts' }], null, 2))
+    setMade({ qn, key })
+    setOps('')
+  })
+  return (
+    <>
+      <div class="row">
+        <TextField label="Operations of a new queue" hint="Names, separated by blanks." value={ops} set={setOps} />
+        <button type="button" disabled={isBusy || !ops.trim()} onClick={add}>Add a queue</button>
+      </div>
+      <Refused refusal={refusal} />
+      {made && <p class="secret" role="status">The key of the workers of queue {made.qn}, which is shown only now: <code>{made.key}</code>. It is valid when you have saved.</p>}
+    </>
+  )
+}
+
 function Editor({ ns, configuration, saved }) {
   const [draft, setDraft] = useState(draftOf(configuration))
   const { run, refusal, isBusy } = useAction()
-  const set = (name) => (value) => setDraft({ ...draft, [name]: value })
+  const set = (name) => (value) => setDraft((former) => ({ ...former, [name]: value }))
   const save = () => run(async () => {
     const changes = changesOf(draft, configuration)
     if (!Object.keys(changes).length) return
@@ -56,9 +97,12 @@ function Editor({ ns, configuration, saved }) {
       <ChoiceField label="Access" value={draft.access} set={set('access')} choices={ACCESS.map((word) => [word, word])} />
       <TextField label="Origins" hint="Of pages that may use the namespace, separated by blanks." value={draft.origins} set={set('origins')} />
       {Object.entries(TEXTS).map(([name, label]) => (
-        <Field key={name} label={label}>
-          {(id) => <textarea id={id} rows={draft[name] ? 12 : 2} spellcheck={false} value={draft[name]} onInput={(event) => set(name)(event.currentTarget.value)} />}
-        </Field>
+        <div key={name}>
+          <Field label={label} hint={HINTS[name]}>
+            {(id) => <textarea id={id} rows={draft[name] ? 12 : 2} spellcheck={false} value={draft[name]} onInput={(event) => set(name)(event.currentTarget.value)} />}
+          </Field>
+          {name === 'workers' && <NewQueue text={draft.workers} set={set('workers')} />}
+        </div>
       ))}
       <Refused refusal={refusal} />
       <button class="main" disabled={isBusy}>Save</button>
