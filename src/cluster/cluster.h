@@ -2,7 +2,7 @@
  *
  * One struct cluster_host is one host.  It has no socket, no clock and no thread: the caller passes it
  * messages, the time and the map of hosts that all agree on (of z), and it returns messages and answers.  So
- * the same code serves between machines and in a simulation of a thousand of them.
+ * the same code serves between machines and in a simulation of ten thousand of them.
  *
  * What it is to promise (the page below says where it does not yet), if the promises of struct cluster_view
  * hold, whatever messages are late, lost or repeated, and whatever wall clocks do:
