@@ -388,8 +388,8 @@ def test_a_narrow_window_begins_with_the_start_page(meet):
     guest.search('bash')
     guest.until_found('bash', 'bash-doc', 'abash')
     assert seen('found') and not seen('page')
-    guest.go('package/bash')
-    guest.shows('About bash')
+    guest.go('package/zsh')
+    guest.shows('About zsh')
     assert seen('page') and not seen('found')
     assert guest.tab.run('document.documentElement.scrollWidth') <= 390
 
