@@ -3,7 +3,6 @@ import random
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from stack import ROOM, SOURCE, wait_until
@@ -43,11 +42,10 @@ class History:
         is_wrong, words = check(path)
         assert not is_wrong, f'seed {self.seed}, kept: {path}\n{words}'
 
-    @staticmethod
-    def run(seconds, harm=None, every=0.25):
-        """Lets the clients work, doing `harm` again and again."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    def run(self, times=1, harm=None, operations=100):
+        """Lets the clients work, so many operations each time after `harm`: they are counted, as seconds are more work for a faster machine."""
+        for _ in range(times):
             if harm:
                 harm()
-            time.sleep(every)
+            since = self.campaign.noted.value
+            wait_until(lambda: self.campaign.noted.value >= since + operations, what='operations of the clients')

@@ -15,8 +15,8 @@ from stack import PATIENCE_S, Problem, Stack, StackError, children, is_alive, wa
 
 pytestmark = pytest.mark.plain
 
-STACK = {'workers': 4}
-SECONDS = 6
+STACK = {'workers': 4, 'settings': {'limit_client_requests': 0}}  # clients that wait for nothing send more in a second
+HARMS = 12
 
 
 def answers(stack, ns='lab'):
@@ -40,9 +40,9 @@ def kill_one_of(pids):
 
 def test_workers_are_killed(stack):
     with History(stack) as history:
-        history.run(SECONDS, lambda: kill_one_of(children(stack.pid())), every=0.4)
+        history.run(HARMS, lambda: kill_one_of(children(stack.pid())))
         wait_until(lambda: answers(stack), what='recovery')
-        history.run(1)
+        history.run()
 
 
 def test_workers_are_stopped_for_a_while(stack):
@@ -53,7 +53,7 @@ def test_workers_are_stopped_for_a_while(stack):
         kill(worker, signal.SIGCONT)
 
     with History(stack) as history:
-        history.run(SECONDS, pause)
+        history.run(HARMS, pause)
 
 
 def test_backends_are_terminated(stack):
@@ -62,39 +62,39 @@ def test_backends_are_terminated(stack):
                    " and random() < 0.5")
 
     with History(stack) as history:
-        history.run(SECONDS, terminate)
+        history.run(HARMS, terminate)
         wait_until(lambda: answers(stack), what='recovery')
-        history.run(1)
+        history.run()
 
 
 @pytest.mark.parametrize('how', ['fast', 'immediate'])
 def test_postgres_is_restarted(stack, how):
     with History(stack) as history:
-        history.run(1)
+        history.run()
         stack.restart_postgres(how)
         wait_until(lambda: answers(stack), what='recovery')
-        history.run(2)
+        history.run()
         stack.restart_postgres(how)
         wait_until(lambda: answers(stack), what='recovery')
-        history.run(2)
+        history.run()
 
 
 def test_the_master_is_killed_and_started_again(stack):
     with History(stack) as history:
         for _ in range(3):
-            history.run(1)
+            history.run()
             master = stack.pid()
             workers = children(master)
             kill(master)
             wait_until(lambda: not any(map(is_alive, workers)), what='end of the workers')
             stack.restart_stampd()
             wait_until(lambda: answers(stack), what='recovery')
-        history.run(1)
+        history.run()
 
 
 def test_a_reload_fails_no_request(stack):
     with History(stack, threads=3) as history:  # when three of four workers are at commits for two seconds, the last one begins none
-        history.run(SECONDS, stack.reload, every=1.5)
+        history.run(4, stack.reload, operations=300)
     assert set(history.troubles) <= {'CONTENTION', 'DROPPED'}, history.troubles
 
 
@@ -192,14 +192,14 @@ def test_two_instances_share_a_segment(stack):
     segment = stack.path / 'run/stampd/segment'
     with Stack('twin', workers=2, beside=stack, settings={'segment': segment}) as twin:
         with History(stack, twin) as history:
-            history.run(3)
+            history.run()
             for _ in range(3):
                 master = twin.pid()
                 kill(master)  # its workers follow; the other instance repairs what they left
-                history.run(1.5)
+                history.run()
                 twin.restart_stampd()
                 wait_until(lambda: answers(twin), what='recovery')
-            history.run(2)
+            history.run()
 
 
 def test_another_installation_on_the_database_is_refused(stack):

@@ -81,7 +81,7 @@ def stop_before_the_switch(stack, there, folder, ns):
 def test_a_namespace_moves_while_it_is_served(stack, there, tmp_path):
     there.admin('ns', 'state', 'lab', 'off')
     with History(stack, there) as history:
-        history.run(3)
+        history.run()
         done = move(stack, there, tmp_path, 'lab', timeout=300)
         since = history.campaign.noted.value
         wait_until(lambda: history.campaign.noted.value > since + 50, what='requests after the move')
