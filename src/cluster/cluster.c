@@ -67,7 +67,7 @@ static void join(struct cluster_host *cluster, uint64_t version)
     cluster->joined = version;
     cluster->settles_ms = INT64_MAX;
     cluster->is_settled = false;
-    cluster->swept = 0;
+    cluster->swept = cluster->left = 0;
     cluster_map_destroy(cluster->swept_map);
     cluster->swept_map = NULL;
 }
@@ -94,6 +94,10 @@ static void take_map(struct cluster_host *cluster, const struct cluster_view *vi
     }
     if (cluster->self >= 0)
         cluster->joined = cluster_map_member(map, (uint32_t)cluster->self)->joined;
+    if (cluster->self >= 0 && !cluster_map_member(map, (uint32_t)cluster->self)->is_guest)
+        cluster->left = 0;
+    else if (cluster->left == 0)
+        cluster->left = cluster_map_version(map);
     cluster_copy_restart(cluster);
     cluster_ask_restart(cluster);
 }
@@ -110,6 +114,7 @@ void cluster_see(struct cluster_host *cluster, const struct cluster_view *view, 
         cluster->sure_until_ms = view->sure_until_ms;
     if (view->doubt_ms > 0 && cluster->doubt_until_ms < time.now_ms + view->doubt_ms)
         cluster->doubt_until_ms = time.now_ms + view->doubt_ms;
+    cluster->swept_by_all = view->swept;
     if (view->swept >= cluster->joined)
         cluster->is_settled = true;
     if (view->seen >= cluster->joined && cluster->settles_ms == INT64_MAX)

@@ -4,8 +4,8 @@
  * messages, the time and the map of hosts that all agree on (of z), and it returns messages and answers.  So
  * the same code serves between machines and in a simulation of ten thousand of them.
  *
- * What it is to promise (the page below says where it does not yet), if the promises of struct cluster_view
- * hold, whatever messages are late, lost or repeated, and whatever wall clocks do:
+ * What it promises, if the promises of struct cluster_view hold, whatever messages are late, lost or
+ * repeated, and whatever wall clocks do:
  *
  * - NOT_FOUND and NOT_FREE are true.  A host that cannot know passes the request on; where nobody can, the
  *   answer is UNKNOWN.
@@ -129,7 +129,8 @@ struct cluster_view {
     uint64_t seen, swept;    /* the least of what all members report (struct cluster_report) */
     int64_t sure_until_ms;   /* by this host's clock */
     int64_t doubt_ms;        /* so long nobody can know what is absent, since more hosts than there are
-                              * copies were lost at once; 0: not now */
+                              * copies were lost at once, or, a lease at a time, since more were lost or
+                              * became guests than there are copies, until all have swept; 0: not now */
 };
 
 /* What a host reports to z. */

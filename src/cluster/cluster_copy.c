@@ -85,14 +85,14 @@ static void send_copy(struct cluster_host *cluster, const struct cluster_round *
 /* All that have answered have it, or have no room. */
 static void settle(struct cluster_host *cluster, struct cluster_round *round, struct cluster_entry *entry)
 {
-    bool is_guest = cluster->self < 0 || cluster_map_member(cluster->map, (uint32_t)cluster->self)->is_guest;
     entry->is_owed = false;
     entry->is_kept = false;
     entry->reach = round->reach;
     if (!round->is_check)
         entry->server = round->nearer;
     /* Questions that passed the nearer hosts before these had it still come here, for a while. */
-    bool is_superfluous = round->holders > cluster->settings.copies || (is_guest && round->holders > 0);
+    bool is_superfluous =
+        round->holders > cluster->settings.copies || (cluster->left != 0 && round->holders > 0);
     if (entry->kind == CLUSTER_RECORD && !round->has_passed_self && is_superfluous && round->nearer != 0)
         entry->wait_ms = cluster->time.now_ms + 2 * cluster->settings.request_ms;
     else if (entry->kind == CLUSTER_RECORD)
@@ -104,7 +104,6 @@ static void settle(struct cluster_host *cluster, struct cluster_round *round, st
 static void cluster_copy_go_on(struct cluster_host *cluster, struct cluster_round *round,
                                struct cluster_entry *entry)
 {
-    bool is_guest = cluster->self < 0 || cluster_map_member(cluster->map, (uint32_t)cluster->self)->is_guest;
     unsigned copies = cluster->settings.copies;
     /* As far as the change before went, too: no host keeps an older one. */
     while (round->wait_count <= copies &&
@@ -119,8 +118,8 @@ static void cluster_copy_go_on(struct cluster_host *cluster, struct cluster_roun
             continue;
         }
         uint32_t number = cluster_map_member(cluster->map, (uint32_t)at)->number;
-        bool is_nearer = is_guest || cluster_map_is_nearer(cluster->map, round->digest, (uint32_t)at,
-                                                           (uint32_t)cluster->self);
+        bool is_nearer = cluster->left != 0 || cluster_map_is_nearer(cluster->map, round->digest,
+                                                                     (uint32_t)at, (uint32_t)cluster->self);
         round->waits[round->wait_count++] = (struct cluster_wait){.number = number, .is_nearer = is_nearer};
         send_copy(cluster, round, entry, number);
     }
@@ -417,10 +416,17 @@ static bool has_to_move(const struct cluster_host *cluster, const struct cluster
     return (entry->server != 0 && !cluster_is_member(cluster, entry->server)) || is_misplaced(cluster, entry);
 }
 
+/* A guest may have the only copy until all have passed on what they have since it left. */
+static bool is_droppable(const struct cluster_host *cluster, const struct cluster_entry *entry)
+{
+    return entry->kind == CLUSTER_RECORD && entry->wait_ms != 0 && entry->wait_ms <= cluster->time.now_ms &&
+           cluster_is_member(cluster, entry->server) &&
+           (cluster->left == 0 || cluster->swept_by_all >= cluster->left);
+}
+
 static void sweep_entry(struct cluster_host *cluster, struct cluster_entry *entry)
 {
-    if (entry->kind == CLUSTER_RECORD && entry->wait_ms != 0 && entry->wait_ms <= cluster->time.now_ms &&
-        cluster_is_member(cluster, entry->server))
+    if (is_droppable(cluster, entry))
         cluster_table_remove(cluster->table, entry);
     else if (has_to_move(cluster, entry))
         cluster_copy_begin(cluster, entry, NULL);

@@ -70,9 +70,11 @@ struct cluster_host {
     /* The sweep: passes on what the map of `pass` places at other hosts than the one of `swept`. */
     struct cluster_map *swept_map, *pass_map; /* NULL: none */
     uint64_t swept, bucket;
-    uint32_t pass_rounds; /* under way */
-    int64_t pause_ms;     /* nothing is to be moved: it looks again then */
-    bool is_again;        /* this pass is for what is owed only */
+    uint64_t swept_by_all; /* of the last view */
+    uint64_t left;         /* since this version the host is in no order; 0: it is in it */
+    uint32_t pass_rounds;  /* under way */
+    int64_t pause_ms;      /* nothing is to be moved: it looks again then */
+    bool is_again;         /* this pass is for what is owed only */
     bool has_owed;
 };
 

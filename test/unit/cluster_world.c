@@ -55,8 +55,8 @@ struct world {
     /* z */
     struct cluster_map *map;
     uint64_t version, lives;
-    uint32_t last_number, lost;
-    uint64_t lost_version;
+    uint32_t last_number, lost, left;
+    uint64_t missed_version; /* of the last of them: all are forgotten when all have swept it */
     int64_t doubt_until_us;
     int64_t checked_us; /* who is silent, and the least of what members report */
     uint64_t least_seen, least_swept;
@@ -286,16 +286,23 @@ static void z_look(struct world *world)
     }
 }
 
+/* The order is without a host from the next version on, and what it has is not yet where that wants it. */
+static void z_miss(struct world *world, uint32_t *count)
+{
+    z_look(world);
+    if (world->least_swept >= world->missed_version)
+        world->lost = world->left = 0;
+    world->missed_version = world->version + 1;
+    ++*count;
+}
+
 /* A host is gone without having passed on what it has. */
 static void z_lose(struct world *world, struct host *host)
 {
-    z_look(world);
-    if (world->least_swept >= world->lost_version)
-        world->lost = 0;
+    z_miss(world, &world->lost);
     host->member.number = 0;
     world->counts.removed++;
-    world->lost_version = world->version + 1;
-    if (++world->lost > world->settings.cluster.copies) {
+    if (world->lost > world->settings.cluster.copies) {
         world->counts.doubts++;
         world->doubt_until_us =
             world->now_us +
@@ -350,6 +357,7 @@ static uint32_t z_heed(struct world *world, const struct event *beat)
         one->seen = beat->report.seen;
         one->swept = beat->report.swept;
         if (one->is_leaving && !one->member.is_guest) {
+            z_miss(world, &world->left);
             one->member.is_guest = is_changed = true;
         } else if (one->is_leaving && one->swept >= world->version && beat->report.records == 0) {
             one->member.number = 0;
@@ -369,7 +377,10 @@ static uint32_t z_heed(struct world *world, const struct event *beat)
 static void z_answer(struct world *world, const struct event *beat)
 {
     uint32_t number = z_heed(world, beat);
-    int64_t doubt_us = world->doubt_until_us - world->now_us;
+    int64_t doubt_us = world->doubt_until_us - world->now_us, lease_us = world->settings.lease_ms * WORLD_MS;
+    if (world->lost + world->left > world->settings.cluster.copies && doubt_us < lease_us &&
+        world->least_swept < world->missed_version)
+        doubt_us = lease_us; /* a later view renews it, until all have swept */
     struct event event = {.at_us = arrival(world, WORLD_Z),
                           .kind = EVENT_VIEW,
                           .host = beat->host,

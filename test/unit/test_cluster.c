@@ -213,6 +213,69 @@ static void test_deaths(void **state UNUSED)
     }
 }
 
+static uint32_t copy_of(const char *key)
+{
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        struct cluster_entry *entry = world_is_alive(world, host) ? entry_at(host, key) : NULL;
+        if (entry && entry->kind == CLUSTER_RECORD && entry->server != 0)
+            return host;
+    }
+    fail_msg("there is no copy of %s", key);
+    return 0;
+}
+
+/* For so long this host can pass nothing on to others but the one. */
+static void hold_back(uint32_t host, uint32_t but, int64_t ms)
+{
+    for (uint32_t other = 0; other < 4; other++)
+        if (other != but)
+            world_cut(world, host, other, world_now(world) + ms * WORLD_MS);
+}
+
+/* A host that stays. */
+static uint32_t third(uint32_t one, uint32_t other)
+{
+    uint32_t host = 0;
+    while (host == one || host == other)
+        host++;
+    return host;
+}
+
+/* All that have the record leave at once: nobody finds it absent before they have passed it on. */
+static void test_leave_together(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), copy = copy_of("a"), other = third(server, copy);
+    world_leave(world, server);
+    world_leave(world, copy);
+    hold_back(server, server, 3000);
+    hold_back(copy, copy, 3000);
+    run_ms(500);
+    assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_UNKNOWN);
+    assert_int_equal(ask(other, CLUSTER_INSERT, "a", "two"), CLUSTER_UNKNOWN);
+    run_ms(8000);
+    assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_content("one");
+    assert_int_equal(ask(other, CLUSTER_READ, "b", NULL), CLUSTER_NOT_FOUND);
+}
+
+/* A host that leaves keeps what it has until the others have passed on what they have, too: the one that
+ * serves the record may die before it has. */
+static void test_leave_before_a_death(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), copy = copy_of("a"), other = third(server, copy);
+    world_leave(world, copy);
+    hold_back(server, copy, 13000);
+    run_ms(12000);
+    world_kill(world, server);
+    run_ms(5000);
+    assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_content("one");
+}
+
 /* A host that starts again knows nothing: nobody is told that the key is free. */
 static void test_joins(void **state UNUSED)
 {
@@ -416,6 +479,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bounds_of_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_takes_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_deaths, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_leave_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_leave_before_a_death, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_joins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),

@@ -100,7 +100,8 @@ static const struct deed *proof_of_life(const struct key *key, int64_t from_ms, 
         bool is_certain = true;
         for (unsigned j = 0; j < DEEDS_MOST && is_certain; j++) {
             const struct deed *other = &key->deeds[j];
-            if (j == i || !is_possible(other) || other->began_ms >= to_ms)
+            /* In the same millisecond: either may have been first. */
+            if (j == i || !is_possible(other) || other->began_ms > to_ms)
                 continue;
             /* What is unknown may have stayed at a host that was cut off, and come back with it. */
             int64_t until = other->ended_ms != 0 && other->outcome == CLUSTER_OK ? latest(other) : INT64_MAX;
