@@ -4,8 +4,8 @@
  * messages, the time and the map of hosts that all agree on (of z), and it returns messages and answers.  So
  * the same code serves between machines and in a simulation of ten thousand of them.
  *
- * What it promises, if the promises of struct cluster_view hold, whatever messages are late, lost or
- * repeated, and whatever wall clocks do:
+ * What it is to promise (the page below says where it does not yet), if the promises of struct cluster_view
+ * hold, whatever messages are late, lost or repeated, and whatever wall clocks do:
  *
  * - NOT_FOUND and NOT_FREE are true.  A host that cannot know passes the request on; where nobody can, the
  *   answer is UNKNOWN.
@@ -70,7 +70,8 @@ struct cluster_message {
                                    * 0: the sender does not know that clock */
     struct cluster_stamp stamp;   /* ASK: the one that is expected, number 0: any */
     uint16_t reach;               /* COPY: see struct cluster_entry */
-    bool is_unsure;  /* COPY: of a sweep.  COPIED: the receiver has it, and does not serve it yet */
+    bool is_unsure;  /* COPY: others may have a later change.  COPIED: the receiver has it, and does not serve
+                        it yet */
     bool is_check;   /* COPY: not to be stored; FULL: the receiver does not have it */
     bool is_removed; /* COPY, COPIED with OLDER: there is no record any more */
     unsigned copies; /* ANSWER: see struct cluster_answer */

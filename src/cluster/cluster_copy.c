@@ -154,6 +154,7 @@ void cluster_copy_begin(struct cluster_host *cluster, struct cluster_entry *entr
         round->is_asked = true;
         round->asker = question->from;
         round->question = question->id;
+        round->is_unsure = question->silent_count > 0;
     } else {
         cluster->pass_rounds++;
         round->is_unsure = true;

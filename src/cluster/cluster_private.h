@@ -44,7 +44,7 @@ struct cluster_round {
     unsigned wait_count, holders, copies;
     bool has_passed_self;
     bool is_check;  /* is the copy of this host still of use?  Nobody stores it */
-    bool is_unsure; /* of a sweep: others may have a later change */
+    bool is_unsure; /* of a sweep, or of a change past silent hosts: others may have a later change */
     uint16_t reach;
     uint32_t nearer; /* the nearest host before this one that has accepted; 0: none */
     int64_t ends_ms;

@@ -296,6 +296,34 @@ static void test_joins(void **state UNUSED)
     assert_content("one");
 }
 
+/* A host that has just joined takes no change that was made past silent hosts for the last one. */
+static void test_joins_one_side(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), copy = copy_of("a");
+    struct cluster_host *joined = world_host(world, server);
+    joined->is_settled = false; /* as if it had just joined, and had been given nothing yet */
+    cluster_table_remove(joined->table, entry_at(server, "a"));
+    struct cluster_host *alone = world_host(world, copy);
+    struct cluster_message question = {.kind = CLUSTER_ASK,
+                                       .from = alone->number,
+                                       .to = alone->number,
+                                       .version = cluster_map_version(alone->map),
+                                       .level = 3,
+                                       .key = BYTES("a"),
+                                       .content = BYTES("alone"),
+                                       .deed = CLUSTER_CHANGE,
+                                       .ttl_ms = TTL_MS,
+                                       .end_ms = alone->time.now_ms + 1000,
+                                       .silent = {joined->number},
+                                       .silent_count = 1};
+    cluster_receive(alone, &question, alone->time);
+    run_ms(10);
+    struct cluster_entry *entry = entry_at(server, "a");
+    assert_true(entry && entry->kind == CLUSTER_RECORD && entry->is_kept);
+}
+
 static void test_ends(void **state UNUSED)
 {
     start(0, 3, &wide);
@@ -482,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_leave_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_leave_before_a_death, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_joins, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_joins_one_side, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_levels, set_up, tear_down),
