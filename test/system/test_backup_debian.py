@@ -40,6 +40,8 @@ class Debian:
         self.config.write_text(f'database = host={self.run} user=stampd\nblob_directory = {path}/blobs\n')
         self.program('stampctl', f'case "$1 $2" in "backup init") set -- "$@" --user {USER} --role {USER} ;; esac\n'
                                  f'exec {BUILD}/src/stampctl "$@" --config {self.config}')
+        if not shutil.which('systemd-escape'):  # the smallest Debian has no systemd
+            self.program('systemd-escape', r'''printf 'stampd-backup@%s.service\n' "$(echo "$3" | sed 's,^/,,; s,-,\\x2d,g; s,/,-,g')"''')
         self.program('adduser', '[ "$1" = --system ]')
         self.program('systemctl', f'echo "$*" >>{path}/systemctl.log\ncase "$*" in\n'
                                   f'    stop*postgresql*) exec {self.control("stop")} ;;\n    start*postgresql*) exec {self.control("start")} ;;\nesac')

@@ -409,6 +409,7 @@ def shelf(stack):
     stack.admin('schema', 'apply', 'team')
     for id_, title, pages, tags in (('b1', 'Ulysses', 730, ['long']), ('b2', 'Emma', 474, []), ('b3', 'Ulalume', 4, ['poem', 'short'])):
         stack.put('team', book(id_, title, pages, tags), admin=True)
+    return classes
 
 
 def book(id_, title, pages, tags=()):
@@ -589,9 +590,9 @@ def test_documents_are_listed_in_pages(stack, desk):
     wait_until(lambda: desk.tab.run("document.querySelectorAll('tbody tr').length") == 10, what='the documents with this beginning')
 
 
-def test_a_query_has_its_pages_and_the_index_that_it_needs(stack, desk, tmp_path):
+def test_a_query_has_its_pages_and_the_index_that_it_needs(stack, desk, shelf, tmp_path):
     main = {'singleton': True, 'fields': {'room': 'string', 'at': 'long', 'size': 'int'}, 'indexes': [['room', '-at']]}
-    Schemas(stack, tmp_path).apply('team', {'Post': {'items': {'Main': main}}})
+    Schemas(stack, tmp_path).apply('team', {**shelf, 'Post': {'items': {'Main': main}}})
     for start in range(0, 120, 30):
         stack.put('team', *({'c': 'Post', 'id': f'q{n:03}', 'items': [{'c': 'Main', 'j': {'room': 'hall', 'at': n, 'size': n % 7}}]} for n in range(start, start + 30)), admin=True)
     desk.go('ns', 'team', 'documents', 'Post')
