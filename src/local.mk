@@ -18,6 +18,7 @@ libstampd_a_SOURCES = \
 	src/base/crash_table.h \
 	src/base/fault.c src/base/fault.h \
 	src/base/fault_table.h \
+	src/base/heap.c src/base/heap.h \
 	src/base/identity.c src/base/identity.h \
 	src/base/log.c src/base/log.h \
 	src/base/memory.c src/base/memory.h \
@@ -492,7 +493,6 @@ libstampd_a_SOURCES = \
 	src/queue/alert.c src/queue/alert.h \
 	src/queue/endpoint.c src/queue/endpoint.h \
 	src/queue/form.c src/queue/form.h \
-	src/queue/heap.c src/queue/heap.h \
 	src/queue/latency_estimate.c src/queue/latency_estimate.h \
 	src/queue/manager.c src/queue/manager.h \
 	src/queue/manager_namespaces.c \

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
-#include "queue/heap.h"
+#include "base/heap.h"
 
 enum { AGENDA_QUEUES = 16, AGENDA_ID_MAX = 64, AGENDA_RESERVE = 1000 };
 

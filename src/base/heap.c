@@ -1,9 +1,9 @@
 /* heap: an intrusive binary min-heap. */
-#include "queue/heap.h"
+#include "base/heap.h"
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/memory.h"
 
 static void heap_set(struct heap *heap, size_t place, struct heap_link *element)
 {
@@ -40,10 +40,7 @@ void heap_add(struct heap *heap, struct heap_link *element)
     assert(!element->place);
     if (heap->count == heap->capacity) {
         size_t capacity = heap->capacity ? 2 * heap->capacity : 64;
-        struct heap_link **larger = reallocarray(heap->elements, capacity, sizeof(struct heap_link *));
-        if (!larger)
-            log_fatal("out of memory heap");
-        heap->elements = larger;
+        heap->elements = memory_grown(heap->elements, capacity, sizeof *heap->elements, "heap");
         heap->capacity = capacity;
     }
     heap->count++;

@@ -1,7 +1,7 @@
 /* heap: an intrusive binary min-heap of pointers.  Each element stores its position, so that it can be
  * removed from the middle. */
-#ifndef STAMPD_QUEUE_HEAP_H
-#define STAMPD_QUEUE_HEAP_H
+#ifndef STAMPD_BASE_HEAP_H
+#define STAMPD_BASE_HEAP_H
 
 #include "base/base.h"
 
