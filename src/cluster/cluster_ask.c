@@ -3,17 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
-
 enum { REDO_MS = 20 };
-
-static struct bytes copy_of(struct bytes text)
-{
-    char *copy = memory_grown(NULL, text.size + 1, 1, "question");
-    if (text.size)
-        memcpy(copy, text.data, text.size);
-    return (struct bytes){copy, text.size};
-}
 
 static uint64_t next_id(struct cluster_host *cluster, const struct cluster_question *question)
 {
@@ -120,8 +110,8 @@ bool cluster_ask(struct cluster_host *cluster, const struct cluster_request *req
                                           .cookie = cookie,
                                           .request = *request,
                                           .ends_ms = time.now_ms + cluster->settings.request_ms};
-    question->request.key = copy_of(request->key);
-    question->request.content = copy_of(request->content);
+    question->request.key = cluster_copy_text(request->key);
+    question->request.content = cluster_copy_text(request->content);
     start(cluster, question);
     return true;
 }

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
-
 /* NULL: it has ended, whatever is known of the key now. */
 static struct cluster_entry *entry_of(struct cluster_host *cluster, const struct cluster_round *round)
 {
@@ -146,10 +144,8 @@ void cluster_copy_begin(struct cluster_host *cluster, struct cluster_entry *entr
 {
     struct cluster_round *round = free_round(cluster);
     assert(round && entry->round == 0);
-    char *key = memory_grown(NULL, (size_t)entry->key_size + 1, 1, "copy");
-    memcpy(key, entry->key, entry->key_size);
-    *round =
-        (struct cluster_round){.digest = entry->digest, .level = entry->level, .key = {key, entry->key_size}};
+    *round = (struct cluster_round){
+        .digest = entry->digest, .level = entry->level, .key = cluster_copy_text(cluster_table_key(entry))};
     if (question) {
         round->is_asked = true;
         round->asker = question->from;
@@ -368,6 +364,14 @@ static unsigned places(const struct cluster_host *cluster, struct cluster_map *m
     return count;
 }
 
+static bool is_among(const uint32_t *numbers, unsigned count, uint32_t number)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
 /* Hosts without room have made more hosts have it. */
 static bool is_far(const struct cluster_host *cluster, const struct cluster_entry *entry)
 {
@@ -382,24 +386,16 @@ static bool is_misplaced(const struct cluster_host *cluster, const struct cluste
         return true;
     unsigned count = places(cluster, cluster->map, entry, now);
     unsigned count_before = places(cluster, cluster->swept_map, entry, before);
-    for (unsigned i = 0; i < count; i++) {
-        unsigned j = 0;
-        while (j < count_before && before[j] != now[i])
-            j++;
-        if (j == count_before)
+    for (unsigned i = 0; i < count; i++)
+        if (!is_among(before, count_before, now[i]))
             return true;
-    }
     return false;
 }
 
 static bool is_placed_here(const struct cluster_host *cluster, const struct cluster_entry *entry)
 {
     uint32_t now[CLUSTER_COPIES_MOST + 1];
-    unsigned count = places(cluster, cluster->map, entry, now);
-    for (unsigned i = 0; i < count; i++)
-        if (now[i] == cluster->number)
-            return true;
-    return false;
+    return is_among(now, places(cluster, cluster->map, entry, now), cluster->number);
 }
 
 static bool has_to_move(const struct cluster_host *cluster, const struct cluster_entry *entry)

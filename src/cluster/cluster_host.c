@@ -1,11 +1,21 @@
 /* cluster_host: what a host knows of the others: their clocks, and what they may have. */
 #include "cluster/cluster_private.h"
 
+#include "base/memory.h"
+
 enum { CLOCK_DRIFT = 4096 }; /* a clock is wrong by less than one part in so many */
 
 uint64_t cluster_digest(const struct cluster_host *cluster, unsigned level, struct bytes key)
 {
     return siphash_short(&cluster->settings.places, key) + level;
+}
+
+struct bytes cluster_copy_text(struct bytes text)
+{
+    char *copy = memory_grown(NULL, text.size + 1, 1, "text of the cluster");
+    if (text.size)
+        memcpy(copy, text.data, text.size);
+    return (struct bytes){copy, text.size};
 }
 
 void cluster_send(struct cluster_host *cluster, struct cluster_message *message)

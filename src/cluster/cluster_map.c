@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/coding/hash.h"
 #include "base/memory.h"
 
 struct map_place {
@@ -23,14 +24,6 @@ struct cluster_map {
     struct number *numbers; /* sorted */
     struct map_place places[];
 };
-
-/* Spreads a number over all 64 bits (the end of MurmurHash3). */
-static uint64_t cluster_map_mix(uint64_t number)
-{
-    number = (number ^ number >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    number = (number ^ number >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return number ^ number >> 33;
-}
 
 static int compare_places(const void *a, const void *b)
 {
@@ -69,7 +62,7 @@ struct cluster_map *cluster_map_create(const struct cluster_member *members, uin
         map->numbers[at] = (struct number){place->member.number, at};
         for (unsigned level = 0; level < depth; level++) {
             place->paths[level] = path =
-                cluster_map_mix(path + cluster_map_mix(place->member.groups[level]) + level);
+                hash_mix(path + hash_mix(place->member.groups[level]) + level);
             place->ends[level] = at + 1;
         }
         for (unsigned level = 0; next && level < depth; level++) {
@@ -128,7 +121,7 @@ int64_t cluster_map_find(const struct cluster_map *map, uint32_t number)
 /* The element of this level in the distance between the key and the group of the host. */
 static uint64_t distance(const struct cluster_map *map, uint64_t digest, unsigned level, uint32_t at)
 {
-    return cluster_map_mix(digest ^ map->places[at].paths[level]);
+    return hash_mix(digest ^ map->places[at].paths[level]);
 }
 
 bool cluster_map_is_nearer(const struct cluster_map *map, uint64_t digest, uint32_t a, uint32_t b)

@@ -80,6 +80,8 @@ struct cluster_host {
 
 /* Of cluster_host.c. */
 uint64_t cluster_digest(const struct cluster_host *cluster, unsigned level, struct bytes key);
+/* A copy in memory of its own, which `free` returns; never NULL. */
+struct bytes cluster_copy_text(struct bytes text);
 /* Fills in sender, version and time. */
 void cluster_send(struct cluster_host *cluster, struct cluster_message *message);
 /* A time of this host by the clock of another one, never later than it is; 0: that clock is not known. */

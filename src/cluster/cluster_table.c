@@ -19,8 +19,7 @@ struct cluster_table {
     struct list lists[CLUSTER_KINDS];
     struct cluster_entry **buckets;
     uint64_t bucket_count; /* a power of two */
-    struct cluster_entry **ends;
-    uint32_t end_count, ends_room;
+    struct heap ends; /* the earliest first */
 };
 
 int cluster_table_compare(const struct cluster_stamp *a, const struct cluster_stamp *b)
@@ -32,10 +31,16 @@ int cluster_table_compare(const struct cluster_stamp *a, const struct cluster_st
     return (a->origin > b->origin) - (a->origin < b->origin);
 }
 
+static bool ends_before(const struct heap_link *a, const struct heap_link *b)
+{
+    return ((const struct cluster_entry *)a)->end_ms < ((const struct cluster_entry *)b)->end_ms;
+}
+
 struct cluster_table *cluster_table_create(const struct cluster_bounds *bounds)
 {
     struct cluster_table *table = memory_zeroed(1, sizeof *table, "table of the cluster");
     table->bounds = *bounds;
+    table->ends.is_before = ends_before;
     table->bucket_count = BUCKETS_FIRST;
     table->buckets = memory_zeroed(BUCKETS_FIRST, sizeof(void *), "table of the cluster");
     return table;
@@ -45,65 +50,22 @@ void cluster_table_destroy(struct cluster_table *table)
 {
     if (!table)
         return;
-    for (uint32_t at = 0; at < table->end_count; at++) {
-        free(table->ends[at]->content);
-        free(table->ends[at]);
+    for (size_t at = 0; at < table->ends.count; at++) {
+        struct cluster_entry *entry = (struct cluster_entry *)table->ends.elements[at];
+        free(entry->content);
+        free(entry);
     }
-    free(table->ends);
+    heap_free(&table->ends);
     free(table->buckets);
     free(table);
 }
 
-/* The heap: the earliest end first. */
-
-static void set_at(struct cluster_table *table, uint32_t at, struct cluster_entry *entry)
-{
-    table->ends[at] = entry;
-    entry->ends_at = at;
-}
-
-static void sift(struct cluster_table *table, struct cluster_entry *entry)
-{
-    uint32_t at = entry->ends_at;
-    while (at > 0 && table->ends[(at - 1) / 2]->end_ms > entry->end_ms) {
-        set_at(table, at, table->ends[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    for (uint32_t child; (child = 2 * at + 1) < table->end_count; at = child) {
-        if (child + 1 < table->end_count && table->ends[child + 1]->end_ms < table->ends[child]->end_ms)
-            child++;
-        if (table->ends[child]->end_ms >= entry->end_ms)
-            break;
-        set_at(table, at, table->ends[child]);
-    }
-    set_at(table, at, entry);
-}
-
 void cluster_table_set_end(struct cluster_table *table, struct cluster_entry *entry, int64_t end_ms)
 {
+    if (entry->link.place)
+        heap_remove(&table->ends, &entry->link);
     entry->end_ms = end_ms;
-    sift(table, entry);
-}
-
-static void heap_add(struct cluster_table *table, struct cluster_entry *entry)
-{
-    if (table->end_count == table->ends_room) {
-        table->ends_room = table->ends_room ? 2 * table->ends_room : BUCKETS_FIRST;
-        table->ends =
-            memory_grown(table->ends, table->ends_room, sizeof(void *), "ends of the cluster's keys");
-    }
-    entry->ends_at = table->end_count;
-    table->ends[table->end_count++] = entry;
-    sift(table, entry);
-}
-
-static void heap_remove(struct cluster_table *table, struct cluster_entry *entry)
-{
-    struct cluster_entry *last = table->ends[--table->end_count];
-    if (last == entry)
-        return;
-    set_at(table, entry->ends_at, last);
-    sift(table, last);
+    heap_add(&table->ends, &entry->link);
 }
 
 /* The lists. */
@@ -147,10 +109,11 @@ static void cluster_table_grow(struct cluster_table *table)
     free(table->buckets);
     table->buckets = buckets;
     table->bucket_count *= 2;
-    for (uint32_t at = 0; at < table->end_count; at++) {
-        struct cluster_entry **bucket = bucket_of(table, table->ends[at]->digest);
-        table->ends[at]->next = *bucket;
-        *bucket = table->ends[at];
+    for (size_t at = 0; at < table->ends.count; at++) {
+        struct cluster_entry *entry = (struct cluster_entry *)table->ends.elements[at];
+        struct cluster_entry **bucket = bucket_of(table, entry->digest);
+        entry->next = *bucket;
+        *bucket = entry;
     }
 }
 
@@ -171,15 +134,18 @@ void cluster_table_remove(struct cluster_table *table, struct cluster_entry *ent
         link = &(*link)->next;
     *link = entry->next;
     list_remove(table, entry);
-    heap_remove(table, entry);
+    heap_remove(&table->ends, &entry->link);
     free(entry->content);
     free(entry);
 }
 
 void cluster_table_expire(struct cluster_table *table, int64_t now_ms)
 {
-    while (table->end_count > 0 && table->ends[0]->end_ms <= now_ms)
-        cluster_table_remove(table, table->ends[0]);
+    for (struct cluster_entry *first; (first = (struct cluster_entry *)heap_first(&table->ends)) != NULL;) {
+        if (first->end_ms > now_ms)
+            return;
+        cluster_table_remove(table, first);
+    }
 }
 
 struct cluster_entry *cluster_table_find(struct cluster_table *table, unsigned level, struct bytes key,
@@ -192,7 +158,7 @@ struct cluster_entry *cluster_table_find(struct cluster_table *table, unsigned l
 static struct cluster_entry *add(struct cluster_table *table, unsigned level, struct bytes key,
                                  uint64_t digest)
 {
-    if (table->end_count >= table->bucket_count)
+    if (table->ends.count >= table->bucket_count)
         cluster_table_grow(table);
     struct cluster_entry *entry = memory_zeroed(1, sizeof *entry + key.size, "key of the cluster");
     entry->digest = digest;
@@ -207,7 +173,7 @@ static struct cluster_entry *add(struct cluster_table *table, unsigned level, st
 
 /* Links the entry, which is in no list, as one of this kind with this content. */
 static void settle(struct cluster_table *table, struct cluster_entry *entry, enum cluster_kind kind,
-                   struct bytes content, int64_t end_ms, bool is_new)
+                   struct bytes content, int64_t end_ms)
 {
     char *copy = content.size ? memory_grown(NULL, content.size, 1, "content of the cluster") : NULL;
     if (copy)
@@ -219,12 +185,8 @@ static void settle(struct cluster_table *table, struct cluster_entry *entry, enu
     entry->wait_ms = 0;
     entry->is_full = entry->is_kept = entry->is_owed = false;
     entry->server = 0;
-    entry->end_ms = end_ms;
     list_add(table, entry);
-    if (is_new)
-        heap_add(table, entry);
-    else
-        sift(table, entry);
+    cluster_table_set_end(table, entry, end_ms);
 }
 
 static size_t bytes_of_records(const struct cluster_table *table)
@@ -253,12 +215,11 @@ struct cluster_entry *cluster_table_store(struct cluster_table *table, unsigned 
     /* A content that is no longer than the former one always fits, in a table that is too full, too. */
     if (size > own && bytes_of_records(table) - own + size > table->bounds.record_bytes)
         return NULL;
-    bool is_new = !entry;
-    if (is_new)
-        entry = add(table, level, key, digest);
-    else
+    if (entry)
         list_remove(table, entry);
-    settle(table, entry, CLUSTER_RECORD, content, end_ms, is_new);
+    else
+        entry = add(table, level, key, digest);
+    settle(table, entry, CLUSTER_RECORD, content, end_ms);
     return entry;
 }
 
@@ -284,20 +245,19 @@ struct cluster_entry *cluster_table_note(struct cluster_table *table, enum clust
 {
     assert(kind != CLUSTER_RECORD);
     struct cluster_entry *entry = look_up(table, level, key, digest);
-    bool is_new = !entry;
     size_t size = size_of(key.size, 0), own = own_bytes(entry);
     bool is_full = kind == CLUSTER_REMOVED
                        ? bytes_of_records(table) - own + size > table->bounds.record_bytes && size > own
                        : kind == CLUSTER_DOUBTFUL && list_is_full(table, kind, size);
     if (is_full)
         return NULL;
-    if (!is_new)
+    if (entry)
         list_remove(table, entry);
     if (kind == CLUSTER_ABSENT)
         forget_oldest(table, size);
-    if (is_new)
+    if (!entry)
         entry = add(table, level, key, digest);
-    settle(table, entry, kind, NO_BYTES, end_ms, is_new);
+    settle(table, entry, kind, NO_BYTES, end_ms);
     return entry;
 }
 

@@ -8,6 +8,7 @@
 #define STAMPD_CLUSTER_CLUSTER_TABLE_H
 
 #include "base/bytes.h"
+#include "base/heap.h"
 
 enum cluster_kind { CLUSTER_RECORD, CLUSTER_REMOVED, CLUSTER_DOUBTFUL, CLUSTER_ABSENT, CLUSTER_KINDS };
 
@@ -21,6 +22,7 @@ struct cluster_stamp {
 int cluster_table_compare(const struct cluster_stamp *a, const struct cluster_stamp *b);
 
 struct cluster_entry {
+    struct heap_link link;               /* in the heap of ends */
     struct cluster_entry *next;          /* in its bucket */
     struct cluster_entry *newer, *older; /* of its kind */
     struct cluster_stamp stamp;          /* of a record or a removal; else without meaning */
@@ -30,7 +32,6 @@ struct cluster_entry {
                        * insertion waits until then; 0: neither */
     uint32_t server;  /* of a record: the nearer host that serves it; 0: this one */
     uint32_t round;   /* the copies that are under way, see cluster.c; 0: none */
-    uint32_t ends_at; /* in the heap of ends */
     uint32_t content_size;
     uint16_t key_size;
     uint16_t reach; /* of the hosts in the key's order, so many were sent a copy or had no room */

@@ -1,6 +1,8 @@
 /* order: insertion splits a subtree, removal merges two; no rotations, no parents. */
 #include "records/order.h"
 
+#include "base/coding/hash.h"
+
 enum { SMALLER, GREATER };
 
 static uint32_t *branch(const struct memory *memory, const struct ordering *order, uint32_t piece, int side)
@@ -8,13 +10,10 @@ static uint32_t *branch(const struct memory *memory, const struct ordering *orde
     return &memory->words[piece + 1 + order->branches + (uint32_t)side];
 }
 
-/* The heap order of the treap (a finalizer of MurmurHash3). */
+/* The heap order of the treap. */
 static uint64_t weight(const struct ordering *order, uint32_t piece)
 {
-    uint64_t mixed = piece ^ order->seed;
-    mixed = (mixed ^ mixed >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    mixed = (mixed ^ mixed >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return mixed ^ mixed >> 33;
+    return hash_mix(piece ^ order->seed);
 }
 
 void order_add(const struct memory *memory, const struct ordering *order, uint32_t piece)

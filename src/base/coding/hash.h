@@ -1,4 +1,4 @@
-/* hash: FNV-1a, for tables of short names in memory.  The names come from the administrator or from this
+/* hash: FNV-1a, for tables of short names in memory, and a mixer of numbers.  The names come from the administrator or from this
  * server; a table that a stranger fills uses siphash, documents in the segment use XXH3 (segment/slots.c). */
 #ifndef STAMPD_BASE_CODING_HASH_H
 #define STAMPD_BASE_CODING_HASH_H
@@ -13,6 +13,15 @@ static inline uint64_t hash_more(uint64_t hash, struct bytes text)
     for (size_t i = 0; i < text.size; i++)
         hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
     return hash;
+}
+
+/* Each bit of the number changes each bit of the result (the end of MurmurHash3); for numbers that no
+ * stranger chooses. */
+static inline uint64_t hash_mix(uint64_t number)
+{
+    number = (number ^ number >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    number = (number ^ number >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return number ^ number >> 33;
 }
 
 #endif

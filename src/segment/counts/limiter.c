@@ -17,6 +17,7 @@
  * by a swap from a debt that is paid; its owner's event, if it comes first, makes this fail. */
 #include "segment/counts/limiter.h"
 
+#include "base/coding/hash.h"
 #include "base/coding/siphash.h"
 
 enum { TICKS_PER_MS = LIMITER_RATE_MOST, SLOTS_OF_A_LINE = 8, TAG_BITS = 24 };
@@ -47,20 +48,12 @@ static uint64_t tick_of(int64_t ms)
     return (uint64_t)ms * TICKS_PER_MS & TIME_MASK;
 }
 
-/* Of what nobody chooses; each bit of the number changes each bit of the result. */
-static uint64_t mix(uint64_t number)
-{
-    number = (number ^ number >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    number = (number ^ number >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return number ^ number >> 33;
-}
-
 uint64_t limiter_key(const struct segment *segment, int ns, int kind, struct bytes subject)
 {
     uint64_t what = (uint64_t)(uint32_t)ns << 32 | (uint32_t)kind;
     const struct siphash_key key = {{segment_seed(segment), what}};
     return subject.size ? siphash_short(&key, subject)
-                        : mix(key.words[0] + what * UINT64_C(0x9e3779b97f4a7c15));
+                        : hash_mix(key.words[0] + what * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
