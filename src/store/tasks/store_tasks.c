@@ -386,18 +386,24 @@ enum fault store_tasks_overdue(struct store *store, int ns, struct arena *arena,
     return read_held(store, ns, arena, STATEMENT_TASK_OVERDUE, &params, tasks_r, count_r);
 }
 
-enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
-                                     int64_t batch, int64_t *count_r)
+/* A batch of what was over before; zero of them with a fault. */
+static enum fault run_batch(struct store *store, int ns, struct arena *arena, enum statement statement,
+                            int64_t before, int64_t batch, int64_t *count_r)
 {
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
     pg_params_add_i64(&params, before);
     pg_params_add_i32(&params, (int32_t)batch);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_PURGE, &params, &row);
-    if (!fault)
-        *count_r = pg_get_i64(row, 0, 0);
+    enum fault fault = store_run_statement(store, ns, statement, &params, &row);
+    *count_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
+}
+
+enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
+                                     int64_t batch, int64_t *count_r)
+{
+    return run_batch(store, ns, arena, STATEMENT_TASK_PURGE, before, batch, count_r);
 }
 
 enum fault store_tasks_administer(struct store *store, int ns, enum statement statement,
@@ -463,14 +469,7 @@ enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena
 enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
                               int64_t *count_r)
 {
-    struct pg_params params;
-    struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, before);
-    pg_params_add_i32(&params, (int32_t)batch);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_EXPIRE, &params, &row);
-    *count_r = fault ? 0 : pg_get_i64(row, 0, 0);
-    return fault;
+    return run_batch(store, ns, arena, STATEMENT_TASK_EXPIRE, before, batch, count_r);
 }
 
 enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
