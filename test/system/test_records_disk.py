@@ -4,7 +4,6 @@ import random
 import select
 import shutil
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from journal_world import DATA, GET, OVERWRITE, PERSIST, SET, Client, Journal, integer, message, text
 from kit import Kit
-from stack import PATIENCE_S, is_alive, wait_until
+from stack import PATIENCE_S, children, is_alive, wait_until
 from test_records import one, run, state
 
 pytestmark = pytest.mark.plain
@@ -40,10 +39,6 @@ def journal(stack):
 def serves(journal, ns='lab', key='key-of-all'):
     """It knows the states of the namespaces."""
     wait_until(lambda: Client(journal.socket, key, ns).error(GET, 'absent') == 'NOT_FOUND', what='stamp-journal')
-
-
-def children(pid):
-    return [int(word) for listed in Path(f'/proc/{pid}/task').glob('*/children') for word in listed.read_text().split()]
 
 
 def process_group(stack):
