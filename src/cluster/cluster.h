@@ -122,7 +122,7 @@ struct cluster_settings {
 };
 
 /* What z has agreed on.  It promises: of two maps the later one has the greater version; a host that is not
- * in a map any more was told so, or its `sure_until_ms` had passed before; a host that starts again has
+ * in a map any more has had that map, or its `sure_until_ms` had passed before; a host that starts again has
  * another number. */
 struct cluster_view {
     struct cluster_map *map; /* of it the host takes a share */

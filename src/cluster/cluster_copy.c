@@ -161,7 +161,7 @@ void cluster_copy_begin(struct cluster_host *cluster, struct cluster_entry *entr
     begin_walk(cluster, round, entry);
 }
 
-/* There is another map: who shall have it is decided anew.  Whoever has it already says so again. */
+/* There is another map: which hosts shall have it is decided anew; those that have it answer so again. */
 void cluster_copy_restart(struct cluster_host *cluster)
 {
     for (uint32_t at = 0; at < cluster->settings.rounds_most; at++) {
@@ -259,8 +259,8 @@ void cluster_copy_accept(struct cluster_host *cluster, const struct cluster_mess
         if (entry)
             give_up(cluster, entry);
         entry = adopt(cluster, copy, digest);
-        /* Who has just joined does not serve what a sweep brings before all have swept: others may have more.
-         */
+        /* A host that has just joined does not serve what a sweep brings before all have swept:
+         * others may have later changes. */
         if (entry)
             entry->is_kept = copy->is_unsure && !cluster->is_settled;
         reply(cluster, copy, entry && !is_elsewhere ? CLUSTER_OK : CLUSTER_FULL, entry);

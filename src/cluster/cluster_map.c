@@ -61,8 +61,7 @@ struct cluster_map *cluster_map_create(const struct cluster_member *members, uin
         uint64_t path = 0;
         map->numbers[at] = (struct number){place->member.number, at};
         for (unsigned level = 0; level < depth; level++) {
-            place->paths[level] = path =
-                hash_mix(path + hash_mix(place->member.groups[level]) + level);
+            place->paths[level] = path = hash_mix(path + hash_mix(place->member.groups[level]) + level);
             place->ends[level] = at + 1;
         }
         for (unsigned level = 0; next && level < depth; level++) {

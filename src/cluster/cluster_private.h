@@ -19,7 +19,7 @@ struct cluster_question {
     uint32_t to;
     bool has_time;         /* `to` was sent when the question ends */
     bool is_of_former_map; /* the walk is */
-    bool is_ambiguous;     /* a change, of which nobody knows whether a silent host has made it */
+    bool is_ambiguous;     /* a change that a silent host may have made */
     uint32_t silent[CLUSTER_SILENT_MOST];
     unsigned silent_count, asked, full, doubtful, not_exhaustive;
     int64_t ends_ms, silent_ms, pause_ms; /* pause_ms: starts again then; 0: it waits for `to` */

@@ -19,7 +19,7 @@ struct cluster_table {
     struct list lists[CLUSTER_KINDS];
     struct cluster_entry **buckets;
     uint64_t bucket_count; /* a power of two */
-    struct heap ends; /* the earliest first */
+    struct heap ends;      /* the earliest first */
 };
 
 int cluster_table_compare(const struct cluster_stamp *a, const struct cluster_stamp *b)

@@ -28,10 +28,10 @@ struct cluster_entry {
     struct cluster_stamp stamp;          /* of a record or a removal; else without meaning */
     uint64_t digest;
     int64_t end_ms;
-    int64_t wait_ms;  /* of a record: others have it, and this host drops it then; without one: an
-                       * insertion waits until then; 0: neither */
-    uint32_t server;  /* of a record: the nearer host that serves it; 0: this one */
-    uint32_t round;   /* the copies that are under way, see cluster.c; 0: none */
+    int64_t wait_ms; /* of a record: others have it, and this host drops it then; without one: an
+                      * insertion waits until then; 0: neither */
+    uint32_t server; /* of a record: the nearer host that serves it; 0: this one */
+    uint32_t round;  /* the copies that are under way, see cluster.c; 0: none */
     uint32_t content_size;
     uint16_t key_size;
     uint16_t reach; /* of the hosts in the key's order, so many were sent a copy or had no room */

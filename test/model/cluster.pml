@@ -92,7 +92,7 @@ proctype copier(byte self)
 {
 end:
     do
-       /* Another list of hosts: who shall have it is decided anew. */
+       /* Another list of hosts: which hosts shall have it is decided anew. */
     :: d_step { !is_dead[self] && is_busy[self] && seen[self] != version ->
            seen[self] = version; place[self] = 0; holders[self] = 0; nearer[self] = NONE; is_sent[self] = false }
     :: d_step { !is_dead[self] && is_busy[self] && seen[self] == version && !is_sent[self] ->

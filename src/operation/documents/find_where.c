@@ -251,8 +251,8 @@ static enum fault read_branches(const struct reader *reader, const struct json *
                                 struct search *search, bool is_negated, int depth,
                                 struct search_branch *branches, size_t *count_r);
 
-/* Of a condition on other items: their class.  NULL without a fault: the caller is told of none, and the
- * search, which finds nothing then, of nothing. */
+/* Of a condition on other items: their class.  NULL without a fault: the caller may know of no
+ * such class, and the search finds nothing. */
 static enum fault read_other(const struct reader *reader, const struct json *element, struct search *search,
                              const struct schema_item **item_r)
 {
