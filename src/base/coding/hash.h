@@ -1,5 +1,6 @@
-/* hash: FNV-1a, for tables of short names in memory, and a mixer of numbers.  The names come from the administrator or from this
- * server; a table that a stranger fills uses siphash, documents in the segment use XXH3 (segment/slots.c). */
+/* hash: FNV-1a, for tables of short names in memory, and a mixer of numbers.  The names come from the
+ * administrator or from this server; a table that a stranger fills uses siphash, documents in the segment use
+ * XXH3 (segment/slots.c). */
 #ifndef STAMPD_BASE_CODING_HASH_H
 #define STAMPD_BASE_CODING_HASH_H
 
