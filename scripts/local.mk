@@ -1,6 +1,6 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs scripts/check-refusals scripts/check-names scripts/check-web scripts/check-claims \
-	test/house/test_checks.sh test/house/test_completion.sh test/house/test_release_pages.sh test/house/test_manuals.sh
+	test/house/test_checks.sh test/house/test_completion.sh test/house/test_release_pages.sh test/house/test_release.sh test/house/test_bill_of_materials.sh test/house/test_manuals.sh
 EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/setting-claims.awk scripts/list-files scripts/source-map scripts/check-dist \
 	.clang-format .editorconfig CONTRIBUTING.md
 
