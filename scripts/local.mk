@@ -5,7 +5,7 @@ EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk sc
 	.clang-format .editorconfig CONTRIBUTING.md
 
 # Folders of documents, tests and tools that are not built: a release gets the files that git knows.
-DIST_FOLDERS = debian doc findings src/python src/web test/attacks test/system test/vectors test/bench test/sql test/race test/model test/mutants test/fuzz test/history test/packages scripts
+DIST_FOLDERS = container debian doc findings src/python src/web test/attacks test/system test/vectors test/bench test/sql test/race test/model test/mutants test/fuzz test/history test/packages scripts
 dist-hook:
 	@cd $(srcdir) && scripts/list-files $(DIST_FOLDERS) | while IFS= read -r file; do \
 		$(MKDIR_P) "$(abs_builddir)/$(distdir)/$${file%/*}" && \
