@@ -40,6 +40,7 @@ ALL_PLAIN = re.compile(r'^pytestmark = \[?pytest\.mark\.plain\b', re.M)
 NONE_PICKED = 5  # the status of a pytest without tests
 PR_SET_CHILD_SUBREAPER = 36
 ENDS = (signal.SIGTERM, signal.SIGINT)
+LEFT_MOST_S = 5  # so long processes may take to end that have been asked to
 WRONG = []  # what the files with failures said
 
 
@@ -68,7 +69,7 @@ class File:
             self.attend(most_s)
 
     def attend(self, most_s):
-        """In a process of its own, which ends here.  It waits for the tests and for all processes that they leave, so that the system adds
+        """In a process of its own, which ends here.  It waits for the tests and ends all processes that they leave, so that the system adds
         up what these have taken.  A terminal interrupts the runner alone, which passes it on, once: a second signal would end the tests
         while they remove what they have started."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -82,7 +83,26 @@ class File:
         pid, status = os.wait()
         while pid != tests:
             pid, status = os.wait()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.end_what_is_left()
         os._exit(os.waitstatus_to_exitcode(status) & 255)
+
+    def end_what_is_left(self):
+        """A test whose time is over in the middle of a step may have started a server that it knows nothing of.  All that the tests have
+        started are children of this process, as soon as their own parents have ended."""
+        import stack  # not before: in the processes of the tests it looks which build they are of
+        end = time.monotonic() + LEFT_MOST_S
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                for child in stack.children(os.getpid()) if time.monotonic() > end else []:
+                    with open(self.log, 'a') as log:
+                        print(f'left running, and killed: {child} {stack.command_line(child)}', file=log)
+                    os.kill(child, signal.SIGKILL)
+                time.sleep(0.02)
 
     def test(self, most_s):
         """In a process of its own, which ends here."""
