@@ -34,6 +34,7 @@ INTERRUPTED = []
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'plain: run with the plain build, not with the sanitizers: its time goes into processes, commands and waits')
+    config.addinivalue_line('markers', 'again: another test shows the same with other values; run by hand, and by scripts/check all')
     config.addinivalue_line('markers', 'quick: of those files that scripts/check quick runs')
     signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
@@ -58,6 +59,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if order.name_of(item.path) in order.QUICK:
             item.add_marker(pytest.mark.quick)
+        if hasattr(item, 'callspec') and item.callspec.indices.get('seed', 0) > 0:
+            item.add_marker(pytest.mark.again)
         for feature, files in order.NEEDS.items():
             if order.name_of(item.path) in files and f'#define HAVE_{feature} 1' not in features:
                 item.add_marker(pytest.mark.skip(reason=f'this build is without HAVE_{feature}, see configure --help'))
