@@ -317,7 +317,9 @@ static struct request_attachment_headers body_headers(const struct request_sourc
 {
     return (struct request_attachment_headers){
         .content_type = parameter(source, BYTES("CONTENT_TYPE")),
-        .content_length = parameter(source, BYTES("CONTENT_LENGTH")),
+        .content_length =
+            parameter(source, is_question(source) ? BYTES("STAMPD_BODY") : BYTES("CONTENT_LENGTH")),
+        .is_asked = is_question(source),
         .content_digest = parameter(source, BYTES("HTTP_CONTENT_DIGEST")),
         .repr_digest = parameter(source, BYTES("HTTP_REPR_DIGEST")),
     };
@@ -351,7 +353,7 @@ static enum fault read_upload(const struct request_source *source, struct call *
     call->resource = resource;
     call->operation = parameter(source, BYTES("REQUEST_METHOD"));
     if (is_question(source)) {
-        request_upload_ask(call, headers.length, parameter(source, BYTES("STAMPD_BODY")), attachment);
+        request_upload_ask(call, &headers, resource, attachment);
         return FAULT_NONE;
     }
     enum fault fault = request_upload_read(call, &headers, resource, attachment, reply);

@@ -83,7 +83,8 @@ enum fault request_attachment_read(struct call *call, const struct request_attac
     struct bytes type = bytes_trim(headers->content_type);
     *attachment_r = (struct attachment_request){.key = is_by_key ? call->path[3] : NO_BYTES,
                                                 .sha = is_by_key ? NO_BYTES : call->path[4],
-                                                .mime = type};
+                                                .mime = type,
+                                                .is_asked = headers->is_asked};
     if (call->resource->act != RESOURCE_STORE_FILE)
         return FAULT_NONE;
     if (type.size && !attachment_is_mime(type))
@@ -91,6 +92,8 @@ enum fault request_attachment_read(struct call *call, const struct request_attac
     if (headers->content_length.size &&
         (!bytes_to_i64(headers->content_length, &attachment_r->size) || attachment_r->size < 0))
         return reply_fault(call, reply, FAULT_ABODY, NULL, NULL);
+    if (headers->is_asked)
+        return FAULT_NONE;
     enum fault fault = request_attachment_read_promise(call, headers->content_digest, headers->repr_digest,
                                                        attachment_r, reply);
     if (!fault && call->idempotency_key.data && !attachment_r->promised.data)

@@ -11,6 +11,7 @@ bool request_attachment_find(const struct bytes *pieces, size_t count, struct ca
 /* What the headers of the request have; empty: absent. */
 struct request_attachment_headers {
     struct bytes content_type, content_length, content_digest, repr_digest;
+    bool is_asked; /* whether the body may come; nginx names the length alone */
 };
 /* FAULT_AARG, ATYPE, ABODY: a header is wrong; recorded in the reply. */
 MUST_USE enum fault request_attachment_read(struct call *call,

@@ -98,22 +98,34 @@ enum fault request_upload_read(struct call *call, const struct request_upload_he
     return fault;
 }
 
-void request_upload_ask(struct call *call, struct bytes length, struct bytes body_size,
-                        struct attachment_request *attachment_r)
+void request_upload_ask(struct call *call, const struct request_upload_headers *headers,
+                        struct resource *resource, struct attachment_request *attachment_r)
 {
     struct upload_request *upload = ARENA_NEW(call->arena, struct upload_request);
+    struct upload_metadata metadata;
     *upload = (struct upload_request){.id = call->path_count ? call->path[0] : NO_BYTES};
-    if (!request_upload_read_number(length, &upload->length))
+    if (!request_upload_read_number(headers->length, &upload->length))
         upload->length = 0; /* the request is refused for it, when it is there */
     *attachment_r = (struct attachment_request){.key = BYTES(""), .upload = upload, .is_asked = true};
-    if (!bytes_to_i64(body_size, &attachment_r->size))
+    if (!bytes_to_i64(headers->body.content_length, &attachment_r->size))
         attachment_r->size = INT64_MAX; /* unknown: perhaps all that is missing */
+    resource->class = resource->id = BYTES("");
+    if (!call->path_count && upload_metadata_read(call->arena, headers->metadata, &metadata)) {
+        resource->class = metadata.class;
+        resource->id = metadata.id;
+        attachment_r->key = metadata.key;
+        attachment_r->mime = metadata.mime;
+    }
 }
 
 const char *request_upload_judged(const struct call *call, const struct reply *reply, enum fault fault)
 {
-    bool has_no_room = fault == FAULT_XBUSY && call->attachment && call->attachment->is_asked &&
-                       reply->argument_count > 1 && strstr(reply->arguments[0], "_partial_");
-    return has_no_room ? arena_printf(call->arena, "XBUSY.%s=%s", reply->arguments[0], reply->arguments[1])
-                       : fault_code(fault);
+    bool is_limit = call->attachment && call->attachment->is_asked && reply->argument_count > 1;
+    if (is_limit && fault == FAULT_XBUSY && strstr(reply->arguments[0], "_partial_"))
+        return arena_printf(call->arena, "XBUSY.%s=%s", reply->arguments[0], reply->arguments[1]);
+    if (is_limit && fault == FAULT_ALIMIT && strstr(reply->arguments[0], "quotas."))
+        return arena_printf(call->arena, "ALIMIT.%s=%s%s%s", reply->arguments[0], reply->arguments[1],
+                            reply->argument_count > 2 ? "=" : "",
+                            reply->argument_count > 2 ? reply->arguments[2] : "");
+    return fault_code(fault);
 }

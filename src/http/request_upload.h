@@ -24,11 +24,13 @@ MUST_USE enum fault request_upload_read(struct call *call, const struct request_
                                         struct resource *resource, struct attachment_request *attachment_r,
                                         struct reply *reply);
 
-/* The question whether the body may come: nginx names address, credentials and sizes, and nothing else. */
-void request_upload_ask(struct call *call, struct bytes length, struct bytes body_size,
-                        struct attachment_request *attachment_r);
-/* What nginx is answered about a body that may not come: the code of the fault, and, of an upload for which
- * there is no room, the limit and its value, XBUSY.LIMIT=VALUE. */
+/* The question whether the body may come: nginx names address, credentials, sizes and, of an upload that is
+ * created, its metadata, and nothing else. */
+void request_upload_ask(struct call *call, const struct request_upload_headers *headers,
+                        struct resource *resource, struct attachment_request *attachment_r);
+/* What nginx is answered about a body that may not come: the code of the fault, and, of a file for which
+ * there is no room, the limit and its value, XBUSY.LIMIT=VALUE, or the quota, its value and the sum,
+ * ALIMIT.QUOTA=VALUE=SUM; without the sum if the caller may not learn it. */
 const char *request_upload_judged(const struct call *call, const struct reply *reply, enum fault fault);
 
 #endif

@@ -151,6 +151,14 @@ void quota_end_stream(struct attempt *attempt)
 
 /* --- bytes --- */
 
+static void add_growth(const struct draft *draft, int64_t growth[STORED_KINDS])
+{
+    const struct header *base = &draft_base(draft)->header;
+    int64_t files = draft_exists(draft) ? draft_attached(draft) : 0;
+    growth[STORED_BYTES] += files + (draft_exists(draft) ? draft_volume(draft) : 0) - header_bytes(base);
+    growth[STORED_FILE_BYTES] += files - base->v2;
+}
+
 /* Of all documents, or of those of a class. */
 static void find_growth(const struct transaction *transaction, struct bytes class,
                         int64_t growth_r[STORED_KINDS])
@@ -161,10 +169,7 @@ static void find_growth(const struct transaction *transaction, struct bytes clas
         const struct header *base = &draft_base(draft)->header;
         if (!draft_is_changed(draft) || (class.data && !bytes_equal(base->class, class)))
             continue;
-        int64_t files = draft_exists(draft) ? draft_attached(draft) : 0;
-        growth_r[STORED_BYTES] +=
-            files + (draft_exists(draft) ? draft_volume(draft) : 0) - header_bytes(base);
-        growth_r[STORED_FILE_BYTES] += files - base->v2;
+        add_growth(draft, growth_r);
     }
 }
 
@@ -296,5 +301,53 @@ enum fault quota_check_bytes(struct attempt *attempt)
         };
         fault = check_limit(attempt, &limit);
     }
+    return fault;
+}
+
+bool quota_limits_bytes(const struct call *call)
+{
+    const struct quotas *quotas = call->quotas;
+    return quotas && (quotas->numbers[QUOTA_NAMESPACE][QUOTA_BYTES] ||
+                      quotas->numbers[QUOTA_NAMESPACE][QUOTA_FILE_BYTES] ||
+                      quotas->numbers[QUOTA_ACCOUNT][QUOTA_BYTES] || quotas->class_count);
+}
+
+static enum fault refuse_owner(struct attempt *attempt, struct bytes account, int64_t most, int64_t sum)
+{
+    struct call *call = attempt->call;
+    static const char name[] = "quotas.account.bytes";
+    quota_count_refusal(attempt, name);
+    return reply_fault(
+        call, attempt->reply, FAULT_ALIMIT, NULL, name, arena_printf(call->arena, "%lld", (long long)most),
+        bytes_equal(account, call->caller.account) ? arena_printf(call->arena, "%lld", (long long)sum) : NULL,
+        NULL);
+}
+
+static enum fault check_owner(struct attempt *attempt, const struct draft *draft, int64_t most)
+{
+    struct bytes account;
+    int64_t stored, growth[STORED_KINDS] = {0};
+    const struct header *base = &draft_base(draft)->header;
+    add_growth(draft, growth);
+    if (growth[STORED_BYTES] <= 0)
+        return FAULT_NONE;
+    enum fault fault = store_owners_find(documents_store(attempt->worker_context->documents), attempt->ns,
+                                         attempt->call->arena, base->class, base->id, &account, &stored);
+    if (fault || !account.data || stored + growth[STORED_BYTES] <= most)
+        return fault;
+    return refuse_owner(attempt, account, most, stored + growth[STORED_BYTES]);
+}
+
+enum fault quota_check_owners(struct attempt *attempt)
+{
+    const struct call *call = attempt->call;
+    int64_t most = call->quotas ? call->quotas->numbers[QUOTA_ACCOUNT][QUOTA_BYTES] : 0;
+    const struct draft *draft;
+    enum fault fault = FAULT_NONE;
+    if (!most || !call->rules)
+        return FAULT_NONE;
+    for (size_t position = 0; !fault && (draft = transaction_next_draft(attempt->transaction, &position));)
+        if (draft_is_changed(draft))
+            fault = check_owner(attempt, draft, most);
     return fault;
 }

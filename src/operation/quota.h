@@ -57,5 +57,11 @@ void quota_count_refusal(const struct attempt *attempt, const char *limit);
  * FAULT_ALIMIT, recorded in the reply with the name of the quota, its value and the sum.  What makes it
  * smaller is always allowed. */
 MUST_USE enum fault quota_check_bytes(struct attempt *attempt);
+/* Does any quota of bytes apply to the call? */
+bool quota_limits_bytes(const struct call *call);
+/* For a transaction that changes no member that names an owner: has the account for which each of its
+ * documents counts room for what they grow?  The commit, which alone is exact, refuses the same.
+ * FAULT_ALIMIT, recorded in the reply. */
+MUST_USE enum fault quota_check_owners(struct attempt *attempt);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "model/document/stamp.h"
 #include "operation/access/access.h"
+#include "operation/attachments/attachment_upload.h"
 #include "operation/attachments/upload.h"
 #include "operation/attempt.h"
 #include "operation/execute.h"
@@ -185,7 +186,10 @@ enum fault route_admit(struct worker_context *worker_context, struct call *call,
     reply_enter(reply, PHASE_BEFORE);
     enum fault fault = call->route == CALL_TASKS ? task_endpoint_admit(worker_context, call, reply)
                                                  : execute_admit(worker_context, call, reply);
-    if (!fault && !call->barred && call->route == CALL_UPLOAD && call->attachment->is_asked)
+    bool is_asked = !fault && !call->barred && call->attachment && call->attachment->is_asked;
+    if (is_asked && call->route == CALL_UPLOAD)
         fault = upload_may(worker_context, call, reply);
+    else if (is_asked && call->resource->act == RESOURCE_STORE_FILE)
+        fault = attachment_upload_may_put(worker_context, call, reply);
     return fault ? route_note(call, reply, fault) : FAULT_NONE;
 }

@@ -244,6 +244,11 @@ STATEMENT(DATA_KEYS, "data_keys", 0,
  */
 STATEMENT(OWNERS_DECLARE, "owners_declare", 1, "select owners_declare($1)")
 STATEMENT(OWNED_WRITE, "owned_write", 4, "select owned_write($1::text[], $2::text[], $3, $4)")
+/* The account for which a document counts ($1 class, $2 id), and the bytes that it has; nobody: no row. */
+STATEMENT(OWNED_ROOM, "owned_room", 2,
+          "select o.account, b.bytes from owned o cross join lateral ("
+          "select bytes from account_bytes b where b.account = o.account offset 0) b"
+          " where o.class = $1 and o.id = $2")
 
 /* Updates the memberships and expiry of these documents of a class ($1, $2 ids) from the contents just
  * written; $3: the present minute. */

@@ -35,7 +35,7 @@ PAGES = {
     'VERIFY': 30,  # of six documents
 
     'SIZES': 280,  # of the 62 documents that follow the first of 70
-    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'SCHEMA_PROGRESS': 8, 'DATA_KEYS': 8, 'OWNERS_DECLARE': 40, 'OWNED_WRITE': 90, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
+    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'SCHEMA_PROGRESS': 8, 'DATA_KEYS': 8, 'OWNERS_DECLARE': 40, 'OWNED_WRITE': 90, 'OWNED_ROOM': 12, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
     'GLOBAL_STATE': 30, 'LIST': 70, 'CLASSES': 40, 'IDEMPOTENCY_FIND': 10, 'IDEMPOTENCY': 30,
     'IDEMPOTENCY_PURGE': 40,
     # Of two records, and of four that are purged.
@@ -297,6 +297,7 @@ def exercise_owners(stack, fresh):
     for owner in ('account7', 'account8'):
         stack.put('lab', {'c': 'Owned', 'id': fresh, 'items': [{'c': 'Main', 'j': {'owner': owner}}]}, admin=True)
     assert stack.psql('lab', 'select account from owned where id = %s', (fresh,)) == [('account8',)]
+    try_alone(stack, 'OWNED_ROOM', "'Owned', 'o0000007'")
     stack.put('lab', {'c': 'Owned', 'id': fresh, 'delete': True}, admin=True)
     stack.put('lab', {'c': 'Owned', 'id': fresh, 'items': [{'c': 'Main', 'j': {'owner': owner}}]})
     assert stack.psql('lab', 'select owners from schema') == [('{}',)]

@@ -107,6 +107,10 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {503, "", FAULT_XAWAY, NULL, "", false},
         {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
     };
+    static const struct refusal full = {400, "", FAULT_ALIMIT, NULL, "$stampd_full_quota", false};
+    builder_add_text(builder, "            if ($stampd_full_quota) {\n                ");
+    add_return(builder, &full);
+    builder_add_text(builder, "            }\n");
     add_locked(builder, "worker", "");
     add_locked(builder, "room", "\"$stampd_room_limit\",\"$stampd_room_most\"");
     for (size_t i = 0; i < COUNT_OF(judged); i++) {

@@ -2,11 +2,14 @@
 #include "operation/attachments/attachment_upload.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
 #include "operation/access/access.h"
+#include "operation/quota.h"
 #include "operation/reader.h"
+#include "operation/registry.h"
 #include "operation/worker_context.h"
 #include "segment/counts/shares.h"
 #include "store/blobs/store_blobs.h"
@@ -23,6 +26,13 @@ static enum fault end_trial(struct attempt_commit *commit, struct attempt *attem
     return FAULT_AVERSION; /* any fault: nothing is written */
 }
 
+/* The same for a file, whose quotas of accounts are those of the commit. */
+static enum fault end_file_trial(struct attempt_commit *commit, struct attempt *attempt)
+{
+    enum fault fault = quota_check_owners(attempt);
+    return fault ? fault : end_trial(commit, attempt);
+}
+
 static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault *fault)
 {
     bool is_fine = *(bool *)commit->context;
@@ -31,12 +41,18 @@ static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault 
     return !is_fine && reply_is_retried(commit->attempts[0]->reply, *fault) ? ATTEMPT_AGAIN : ATTEMPT_END;
 }
 
-enum fault attachment_upload_try(struct attempt *attempt)
+static enum fault run_trial(struct attempt *attempt,
+                            enum fault (*complete)(struct attempt_commit *commit, struct attempt *attempt))
 {
     bool is_fine = false;
     struct attempt_commit commit = {
-        .attempts = &attempt, .count = 1, .context = &is_fine, .complete = end_trial, .settle = settle_trial};
+        .attempts = &attempt, .count = 1, .context = &is_fine, .complete = complete, .settle = settle_trial};
     return attempt_run(&commit);
+}
+
+enum fault attachment_upload_try(struct attempt *attempt)
+{
+    return run_trial(attempt, end_trial);
 }
 
 enum fault attachment_upload_keys(struct attempt *attempt, struct sealed_file_keys *keys_r)
@@ -51,7 +67,48 @@ enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_up
         return FAULT_BINTERNAL;
     if (!attempt->call->attachment->inlet)
         return FAULT_ABODY;
-    return attachment_upload_try(attempt);
+    return run_trial(attempt, end_file_trial);
+}
+
+/* Nothing of the trial stays but a refusal by a quota. */
+static enum fault forget_trial(struct attempt *attempt)
+{
+    struct reply *reply = attempt->reply;
+    reply->fault = FAULT_NONE;
+    reply->phase = PHASE_BEFORE;
+    reply->argument_count = 0;
+    reply->detail = NULL;
+    reply->at = NULL;
+    reply->fault_status = 0;
+    return FAULT_NONE;
+}
+
+enum fault attachment_upload_may(struct attempt *attempt)
+{
+    static const char quotas[] = "quotas.";
+    struct reply *reply = attempt->reply;
+    if (!quota_limits_bytes(attempt->call))
+        return FAULT_NONE;
+    attempt->out = reply->body->size;
+    attempt->changes_before = attempt_count_changes(attempt->worker_context);
+    enum fault fault = run_trial(attempt, end_file_trial);
+    bool is_quota = fault == FAULT_ALIMIT && reply->argument_count &&
+                    strncmp(reply->arguments[0], quotas, sizeof quotas - 1) == 0;
+    reply->body->size = attempt->out;
+    return is_quota ? fault : forget_trial(attempt);
+}
+
+enum fault attachment_upload_may_put(struct worker_context *worker_context, struct call *call,
+                                     struct reply *reply)
+{
+    struct attachment_upload upload = {.size = call->attachment->size};
+    struct attempt attempt = {.operation = registry_get_resource(call->resource->act),
+                              .worker_context = worker_context,
+                              .call = call,
+                              .reply = reply,
+                              .ns = documents_ns(worker_context->documents, call->database),
+                              .kept = &upload};
+    return attempt.ns < 0 ? FAULT_NONE : attachment_upload_may(&attempt);
 }
 
 /* --- the shares --- */

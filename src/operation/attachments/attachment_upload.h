@@ -21,6 +21,11 @@ struct attachment_upload {
  * workers; FAULT_ABODY, XFULL, XSTORE; and what the judgement refuses. */
 MUST_USE enum fault attachment_upload_receive(struct attempt *attempt);
 
+/* For a request whose body has not come yet: FAULT_ALIMIT if a quota of bytes leaves no room for the file.
+ * What else is wrong is said when the body is there. */
+MUST_USE enum fault attachment_upload_may_put(struct worker_context *worker_context, struct call *call,
+                                              struct reply *reply);
+
 /* --- its steps, for uploads in parts (upload.h) and files of a form (put_files.h) --- */
 
 /* A try of the operation that ends before its commit: what that would refuse. */
@@ -28,6 +33,8 @@ MUST_USE enum fault attachment_upload_try(struct attempt *attempt);
 
 /* Would the commit of the operation be accepted?  `upload`, which begins `kept`, has the size. */
 MUST_USE enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_upload *upload);
+/* The same for a body that has not come: only a quota of bytes refuses. */
+MUST_USE enum fault attachment_upload_may(struct attempt *attempt);
 /* The keys under which the file is stored, read now, so that a new one is used at once; none: in clear. */
 MUST_USE enum fault attachment_upload_keys(struct attempt *attempt, struct sealed_file_keys *keys_r);
 /* Only files of more bytes count in the shares of the workers. */

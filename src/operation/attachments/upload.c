@@ -13,7 +13,9 @@
 #include "operation/attachments/attachment.h"
 #include "operation/attachments/attachment_upload.h"
 #include "operation/keyed_digest.h"
+#include "operation/quota.h"
 #include "operation/reader.h"
+#include "operation/registry.h"
 #include "store/blobs/store_blobs.h"
 
 enum {
@@ -285,6 +287,37 @@ static enum fault upload_take(struct attempt *attempt, struct blob_part *part)
     return fault;
 }
 
+static struct kept_upload *upload_begin(struct attempt *attempt, int64_t size)
+{
+    struct kept_upload *upload = ARENA_NEW(attempt->call->arena, struct kept_upload);
+    *upload = (struct kept_upload){.file = {.size = size}};
+    attempt->kept = upload;
+    return upload;
+}
+
+/* From here on the call is about the attachment that the record names. */
+static enum fault name_attachment(struct attempt *attempt, const struct blob_part_state *state)
+{
+    struct call *call = attempt->call;
+    struct resource *resource = ARENA_NEW(call->arena, struct resource);
+    struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
+    struct upload_metadata metadata;
+    struct upload_note note;
+    enum fault fault = read_note(attempt, state->note, &note);
+    if (fault || !upload_metadata_read(call->arena, note.metadata, &metadata))
+        return fault ? fault : FAULT_NUPLOAD;
+    *resource = *call->resource;
+    *attachment = *call->attachment;
+    resource->class = metadata.class;
+    resource->id = metadata.id;
+    attachment->key = metadata.key;
+    attachment->mime = metadata.mime;
+    attachment->promised = note.promised.size ? note.promised : NO_BYTES;
+    call->resource = resource;
+    call->attachment = attachment;
+    return FAULT_NONE;
+}
+
 /* One that begins with no bytes has no body to be refused before. */
 static enum fault may_begin(struct attempt *attempt, const struct blob_part_limits *limits,
                             enum blob_part_limit *limit_r)
@@ -295,10 +328,38 @@ static enum fault may_begin(struct attempt *attempt, const struct blob_part_limi
     return fault ? fault : blob_part_may_begin(store_of(attempt), call->database, &state, limits, limit_r);
 }
 
+/* Is the call now about an attachment that is going to have `size_r` bytes? */
+static bool find_asked(struct attempt *attempt, int64_t *size_r)
+{
+    struct call *call = attempt->call;
+    struct blob_part_state state;
+    *size_r = call->attachment->upload->length;
+    if (!call->path_count)
+        return call->resource->class.size > 0;
+    enum fault fault = blob_part_look(store_of(attempt), call->database, call->path[0], call->arena, &state);
+    if (!fault)
+        fault = check_owner(attempt, &state);
+    if (!fault)
+        fault = name_attachment(attempt, &state);
+    *size_r = state.size;
+    return !fault && state.offset < state.size;
+}
+
+/* By quotas, the file as a whole. */
+static enum fault may_be_stored(struct attempt *attempt)
+{
+    int64_t size;
+    if (!quota_limits_bytes(attempt->call) || !find_asked(attempt, &size))
+        return FAULT_NONE;
+    upload_begin(attempt, size);
+    return attachment_upload_may(attempt);
+}
+
 enum fault upload_may(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct blob_part_limits limits = limits_of(worker_context->settings);
-    struct attempt attempt = {.worker_context = worker_context,
+    struct attempt attempt = {.operation = registry_get_resource(call->resource->act),
+                              .worker_context = worker_context,
                               .call = call,
                               .reply = reply,
                               .ns = documents_ns(worker_context->documents, call->database)};
@@ -308,7 +369,9 @@ enum fault upload_may(struct worker_context *worker_context, struct call *call, 
                            ? blob_part_may(worker_context->blobs, call->database, call->path[0], call->arena,
                                            call->attachment->size, &limits)
                            : may_begin(&attempt, &limits, &limit);
-    return fault == FAULT_XBUSY ? refuse_limit(&attempt, limit) : FAULT_NONE;
+    if (fault == FAULT_XBUSY)
+        return refuse_limit(&attempt, limit);
+    return fault ? FAULT_NONE : may_be_stored(&attempt);
 }
 
 /* --- creating --- */
@@ -331,14 +394,6 @@ static enum fault create_upload(struct attempt *attempt, char id_r[BLOB_PART_ID 
         return fault;
     attempt_undo_change(attempt);
     return refuse_limit(attempt, limit);
-}
-
-static struct kept_upload *upload_begin(struct attempt *attempt, int64_t size)
-{
-    struct kept_upload *upload = ARENA_NEW(attempt->call->arena, struct kept_upload);
-    *upload = (struct kept_upload){.file = {.size = size}};
-    attempt->kept = upload;
-    return upload;
 }
 
 /* The upload is there, and has had its part of the body. */
@@ -385,29 +440,6 @@ enum fault upload_create(struct attempt *attempt)
 }
 
 /* --- continuing --- */
-
-/* From here on the call is about the attachment that the record names. */
-static enum fault name_attachment(struct attempt *attempt, const struct blob_part_state *state)
-{
-    struct call *call = attempt->call;
-    struct resource *resource = ARENA_NEW(call->arena, struct resource);
-    struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
-    struct upload_metadata metadata;
-    struct upload_note note;
-    enum fault fault = read_note(attempt, state->note, &note);
-    if (fault || !upload_metadata_read(call->arena, note.metadata, &metadata))
-        return fault ? fault : FAULT_NUPLOAD;
-    *resource = *call->resource;
-    *attachment = *call->attachment;
-    resource->class = metadata.class;
-    resource->id = metadata.id;
-    attachment->key = metadata.key;
-    attachment->mime = metadata.mime;
-    attachment->promised = note.promised.size ? note.promised : NO_BYTES;
-    call->resource = resource;
-    call->attachment = attachment;
-    return FAULT_NONE;
-}
 
 static enum fault refuse_offset(struct attempt *attempt, int64_t offset)
 {

@@ -15,8 +15,9 @@ MUST_USE enum fault upload_show(struct attempt *attempt);
 MUST_USE enum fault upload_drop(struct attempt *attempt);
 
 /* For a request whose body has not come yet: `size` bytes of the upload that its path names, or the first
- * bytes of one that it creates.  FAULT_XBUSY: the limit that the reply names leaves no room for them.  What
- * else is wrong is said when the body is there. */
+ * bytes of one that it creates.  FAULT_XBUSY: the limit that the reply names leaves no room for them;
+ * FAULT_ALIMIT: a quota of bytes leaves none for the file.  What else is wrong is said when the body is
+ * there. */
 MUST_USE enum fault upload_may(struct worker_context *worker_context, struct call *call, struct reply *reply);
 
 /* Attaches the file of an upload that has all its bytes, else changes nothing. */

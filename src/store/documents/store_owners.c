@@ -27,6 +27,25 @@ enum fault store_owners_declare(struct store *store, int ns, struct arena *arena
     return fault;
 }
 
+enum fault store_owners_find(struct store *store, int ns, struct arena *arena, struct bytes class,
+                             struct bytes id, struct bytes *account_r, int64_t *bytes_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    *account_r = NO_BYTES;
+    *bytes_r = 0;
+    pg_params_start(&params, arena);
+    pg_params_add_text(&params, class);
+    pg_params_add_text(&params, id);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_OWNED_ROOM, &params, &row);
+    if (fault || !pg_rows(row))
+        return fault;
+    struct bytes account = pg_get_text(row, 0, 0);
+    *account_r = (struct bytes){arena_copy(arena, account.data, account.size), account.size};
+    *bytes_r = pg_get_i64(row, 0, 1);
+    return FAULT_NONE;
+}
+
 /* After all statements that write items. */
 static enum fault plan_owners(struct commit_run *run)
 {

@@ -13,5 +13,9 @@
  * are not counted.  Costs a query only if it was otherwise.  Without effect in a snapshot. */
 MUST_USE enum fault store_owners_declare(struct store *store, int ns, struct arena *arena,
                                          struct bytes owners);
+/* For whom the document counts at present, in the arena, and how many bytes the account has; NO_BYTES: for
+ * nobody, or it was not counted yet. */
+MUST_USE enum fault store_owners_find(struct store *store, int ns, struct arena *arena, struct bytes class,
+                                      struct bytes id, struct bytes *account_r, int64_t *bytes_r);
 
 #endif
