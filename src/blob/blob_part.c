@@ -116,8 +116,10 @@ struct census {
     const char *except; /* an id that is not counted; NULL: none */
     int64_t count, bytes, complete;
     struct share {
-        int64_t count, bytes;
+        int64_t count, bytes, reserved;
     } owner, address;
+    bool has_older;                /* than the one that is not counted */
+    int64_t created_s;             /* of that one */
     char oldest[BLOB_PART_ID + 1]; /* of those that are complete */
     time_t oldest_s;
 };
@@ -129,6 +131,7 @@ static void count_share(struct share *share, struct bytes wanted, const char *na
         return;
     share->count++;
     share->bytes += record->size;
+    share->reserved += record->reserved;
 }
 
 static enum fault count_one(int folder, const char *name, void *context)
@@ -153,6 +156,8 @@ static enum fault count_one(int folder, const char *name, void *context)
     }
     census->count++;
     census->bytes += record.reserved;
+    census->has_older = census->has_older || !census->except || record.created_s < census->created_s ||
+                        (record.created_s == census->created_s && strcmp(name, census->except) < 0);
     count_share(&census->owner, record.has_owner ? census->state->owner : NO_BYTES, record.owner, &record);
     count_share(&census->address, record.has_address ? census->state->address : NO_BYTES, record.address,
                 &record);
@@ -163,6 +168,21 @@ static enum fault count_one(int folder, const char *name, void *context)
 static int64_t reserved_until(int64_t size, int64_t offset)
 {
     return size - offset > BLOB_PART_CHUNK ? offset + BLOB_PART_CHUNK : size;
+}
+
+/* Is there room for `reserved` bytes of one upload?  What an owner has is bounded by what it leaves, so that
+ * any number of owners together leaves something.  The oldest upload goes on: not all wait for each other. */
+static bool leaves_room(const struct census *census, int64_t reserved, const struct blob_part_limits *limits)
+{
+    const struct share *shares[] = {census->state->owner.data ? &census->owner : NULL,
+                                    census->state->address.data ? &census->address : NULL};
+    int64_t left = limits->most_bytes - census->bytes - reserved;
+    if (left < 0)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(shares) && census->has_older; i++)
+        if (shares[i] && shares[i]->reserved + reserved > left)
+            return false;
+    return true;
 }
 
 static bool fits(const struct census *census, const struct blob_part_limits *limits,
@@ -183,7 +203,7 @@ static bool fits(const struct census *census, const struct blob_part_limits *lim
     }
     if (census->count >= limits->most)
         *limit_r = BLOB_PART_MOST;
-    else if (reserved_until(size, 0) > limits->most_bytes - census->bytes)
+    else if (!leaves_room(census, reserved_until(size, 0), limits))
         *limit_r = BLOB_PART_BYTES;
     else
         return true;
@@ -347,7 +367,8 @@ static enum fault find_room(struct blob_part *part, int64_t size, const struct b
                             bool is_to_be_kept)
 {
     int folder;
-    struct census census = {.state = &part->state, .except = strrchr(part->path, '/') + 1};
+    struct census census = {
+        .state = &part->state, .except = strrchr(part->path, '/') + 1, .created_s = part->record.created_s};
     int64_t end =
         size < part->record.size - part->record.offset ? part->record.offset + size : part->record.size;
     if (end <= part->record.reserved)
@@ -357,7 +378,7 @@ static enum fault find_room(struct blob_part *part, int64_t size, const struct b
         return fault;
     fault = count_all(folder, limits, part->path, &census);
     int64_t reserved = reserved_until(part->record.size, end);
-    if (!fault && reserved > limits->most_bytes - census.bytes)
+    if (!fault && !leaves_room(&census, reserved, limits))
         fault = FAULT_XBUSY;
     if (!fault && is_to_be_kept) {
         part->record.reserved = reserved;

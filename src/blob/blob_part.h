@@ -31,7 +31,8 @@ struct blob_part_state {
 enum { BLOB_PART_CHUNK = 16 << 20 };
 
 /* Of incomplete uploads of a database: how many, and the sum of what they reserve; of those of an owner, of
- * their sizes. */
+ * their sizes.  What those of an owner reserve is besides no more than what they leave of `most_bytes`, but
+ * for the oldest upload of the database. */
 struct blob_part_limits {
     int64_t most, most_bytes, owner_most, owner_most_bytes;
 };

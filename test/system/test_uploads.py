@@ -254,18 +254,38 @@ def test_what_has_not_arrived_takes_no_room_of_others(stack):
     doc, mib = new_document(stack, 'few'), 1 << 20
     stack.set(limit_partial_bytes=50 * mib)
     try:
-        made = [create(stack, doc, 40 * mib, f'k{number}', ns='few').headers['Location'] for number in range(3)]
-        assert refused('XBUSY', create, stack, doc, 40 * mib, 'more', ns='few', status=423).body['args'] == ['limit_partial_bytes', str(50 * mib)]
+        made = [create(stack, doc, 40 * mib, f'k{number}', ns='few', as_=stack.key).headers['Location'] for number in range(3)]
+        assert refused('XBUSY', create, stack, doc, 40 * mib, 'more', ns='few', as_=stack.key, status=423).body['args'] == ['limit_partial_bytes', str(50 * mib)]
         checked(patch(stack, made[0], 0, b'x' * 1000), 204)
         part = b'x' * (16 * mib)
         answer = checked(patch(stack, made[0], 1000, part), 423)  # 16 MiB and 1,000 bytes have more behind them
         assert answer.json()['args'] == ['limit_partial_bytes', str(50 * mib)] and offset(stack, made[0]) == 1000
         checked(send(stack, 'DELETE', made[1]), 204)
         checked(patch(stack, made[0], 1000, part), 204)
-        assert refused('XBUSY', create, stack, doc, 3 * mib, 'more', ns='few', status=423)
+        assert refused('XBUSY', create, stack, doc, 3 * mib, 'more', ns='few', as_=stack.key, status=423)
         for path in made[::2]:
             checked(send(stack, 'DELETE', path), 204)
     finally:
+        stack.set(limit_partial_bytes=68719476736)
+
+
+def test_an_address_takes_no_more_than_it_leaves(stack):
+    """Addresses with as much as each may have kept all others out."""
+    doc, mib = new_document(stack, 'few'), 1 << 20
+    stack.set(limit_partial_bytes=100 * mib)
+    made = []
+    try:
+        made = [create(stack, doc, 40 * mib, f'share{number}', ns='few').headers['Location'] for number in range(3)]
+        answer = refused('XBUSY', create, stack, doc, 40 * mib, 'more', ns='few', status=423)  # 64 MiB, and 36 for all others
+        assert answer.body['args'] == ['limit_partial_bytes', str(100 * mib)]
+        with Client(stack, '127.0.0.9') as client:
+            named = metadata(**dict(zip(('class', 'id'), doc.split('/'))), key='other')
+            other = client.ask('POST', '/few/upload', b'', Tus_Resumable='1.0.0', Upload_Length=str(40 * mib), Upload_Metadata=named)
+            assert other.status == 201
+            made.append(other.headers['location'])
+    finally:
+        for path in made:
+            checked(send(stack, 'DELETE', path), 204)
         stack.set(limit_partial_bytes=68719476736)
 
 
@@ -275,7 +295,7 @@ def test_what_has_no_room_is_refused_before_its_body(stack):
     stack.set(limit_partial_bytes=40 * mib)
     made = []
     try:
-        made = [create(stack, doc, 40 * mib, f'early{number}', ns='few').headers['Location'] for number in range(2)]
+        made = [create(stack, doc, 40 * mib, f'early{number}', ns='few', as_=stack.key).headers['Location'] for number in range(2)]
         with Client(stack, '127.0.0.9') as client:
             def begin(path, size):
                 """The answer to the head of a part, and to its first bytes."""

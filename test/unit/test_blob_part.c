@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arena_fixture.h"
@@ -210,7 +211,9 @@ static void limits_hold(void **state UNUSED)
     assert_int_equal(limit, BLOB_PART_OWNER_MOST);
     assert_int_equal(create(51, NO_BYTES, &limits, &limit), FAULT_XBUSY);
     assert_int_equal(limit, BLOB_PART_BYTES);
-    assert_int_equal(create(50, b, &limits, &limit), FAULT_NONE);
+    assert_int_equal(create(26, b, &limits, &limit), FAULT_XBUSY); /* more than it would leave */
+    assert_int_equal(limit, BLOB_PART_BYTES);
+    assert_int_equal(create(25, b, &limits, &limit), FAULT_NONE);
     const char *third = arena_copy(arena, id, BLOB_PART_ID);
     assert_int_equal(create(0, b, &limits, &limit), FAULT_XBUSY);
     assert_int_equal(limit, BLOB_PART_MOST);
@@ -263,6 +266,52 @@ static void bytes_are_reserved_as_they_come(void **state UNUSED)
     assert_int_equal(blob_part_clear(store, database, 0, &removed), FAULT_NONE);
 }
 
+enum { MIB_OF_OWNERS = 1 << 20 };
+
+static struct blob_part *begun_by(char owner, int64_t size, const struct blob_part_limits *limits)
+{
+    enum blob_part_limit limit;
+    struct blob_part *part;
+    char name[BLOB_PART_OWNER + 1];
+    memset(name, owner, sizeof name);
+    assert_int_equal(create(size, (struct bytes){name, BLOB_PART_OWNER}, limits, &limit), FAULT_NONE);
+    assert_int_equal(blob_part_open(store, database, bytes_of(id), arena, &part), FAULT_NONE);
+    return part;
+}
+
+/* Takes as much as it gets, and returns it: all that it has reserved. */
+static int64_t filled(struct blob_part *part, const struct blob_part_limits *limits)
+{
+    int64_t bytes = 0;
+    while (!blob_part_reserve(part, bytes + MIB_OF_OWNERS, limits))
+        bytes += MIB_OF_OWNERS;
+    blob_part_close(part);
+    return bytes;
+}
+
+/* Owners that take all that they get leave something, however many they are; the oldest upload goes on. */
+static void many_owners_leave_room(void **state UNUSED)
+{
+    const int64_t most = 4096 * (int64_t)MIB_OF_OWNERS;
+    const struct blob_part_limits limits = {100, most, 10, most};
+    struct blob_part *oldest;
+    int64_t removed, left = most - BLOB_PART_CHUNK;
+    assert_int_equal(blob_part_clear(store, database, 0, &removed), FAULT_NONE);
+    oldest = begun_by('a', most, &limits);
+    for (time_t second = time(NULL); time(NULL) == second;) /* records have seconds */
+        usleep(10000);
+    for (char owner = 'b'; owner < 'h'; owner++) {
+        int64_t taken = filled(begun_by(owner, most, &limits), &limits);
+        left -= taken;
+        assert_true(taken > 2 * BLOB_PART_CHUNK);
+        assert_true(left >= taken);
+    }
+    blob_part_close(begun_by('z', MIB_OF_OWNERS, &limits));
+    left -= MIB_OF_OWNERS;
+    assert_true(filled(oldest, &limits) > left);
+    assert_int_equal(blob_part_clear(store, database, 0, &removed), FAULT_NONE);
+}
+
 static void metadata(void **state UNUSED)
 {
     struct upload_metadata read;
@@ -309,6 +358,7 @@ int main(void)
         cmocka_unit_test(one_holds_it),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(bytes_are_reserved_as_they_come),
+        cmocka_unit_test(many_owners_leave_room),
         cmocka_unit_test(metadata),
     };
     return cmocka_run_group_tests(tests, begin, end);
