@@ -533,6 +533,7 @@ libstampd_a_SOURCES = \
 	src/seal/siv.c \
 	src/seal/siv_private.h \
 	src/segment/board.c src/segment/board.h \
+	src/segment/counts/activity.c src/segment/counts/activity.h \
 	src/segment/counts/backlog.c src/segment/counts/backlog.h \
 	src/segment/counts/hashers.c src/segment/counts/hashers.h \
 	src/segment/counts/limiter.c src/segment/counts/limiter.h \
@@ -573,6 +574,7 @@ libstampd_a_SOURCES = \
 	src/serve/metrics/latency.c src/serve/metrics/latency.h \
 	src/serve/metrics/nginx_counts.c src/serve/metrics/nginx_counts.h \
 	src/serve/metrics/probe.c src/serve/metrics/probe.h \
+	src/serve/metrics/sampler.c src/serve/metrics/sampler.h \
 	src/serve/metrics/task_metrics.c src/serve/metrics/task_metrics.h \
 	src/serve/object_pipe.c src/serve/object_pipe.h \
 	src/serve/relay.c src/serve/relay.h \

@@ -30,6 +30,9 @@ struct worker_context {
     bool (*is_wanted)(const struct worker_context *context, int wait_ms);
     /* Writes the metrics of the instance, in the format of Prometheus; NULL: the process has none. */
     void (*write_metrics)(const struct worker_context *context, struct builder *out);
+    /* Writes the samples of the last hour behind this number as JSON, and one of this moment; NULL: the
+     * process has none. */
+    void (*write_activity)(const struct worker_context *context, uint64_t after, struct builder *out);
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* board: the tenants in sequence, each at the start of a cache line. */
 #include "segment/board.h"
 
+#include "segment/counts/activity.h"
 #include "segment/counts/backlog.h"
 #include "segment/feed.h"
 #include "segment/counts/hashers.h"
@@ -44,6 +45,7 @@ static const struct tenant {
     {hashers_size, hashers_init, NULL},
     {shares_size, shares_init, NULL},
     {warnings_size, warnings_init, NULL},
+    {activity_size, activity_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
     {stored_size, stored_init, NULL},

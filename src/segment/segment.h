@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "edge/mapping.h"
 
+struct activity_board;
 struct backlog;
 struct feed_board;
 struct hashers_board;
@@ -57,6 +58,7 @@ struct segment {
     struct hashers_board *hashers;
     struct shares_board *shares; /* for each of shares_kind */
     struct warnings_board *warnings;
+    struct activity_board *activity;
     struct refusals_board *refusals;
     struct limiter_board *limiter;
     struct stored *stored;

@@ -36,6 +36,7 @@
 #include "serve/instance.h"
 #include "serve/lineage_file.h"
 #include "serve/metrics/nginx_counts.h"
+#include "serve/metrics/sampler.h"
 #include "http/public_reads.h"
 #include "serve/metrics/task_metrics.h"
 
@@ -546,6 +547,7 @@ static void run_master(struct master *master, int signals)
     };
     do {
         supervisor_tend(master->supervisor);
+        sampler_tend(master->segment);
         public_answers_beat(master->segment, clock_monotonic_ms());
         sources[2].fd = master->successor_ready;
         sources[2].revents = 0;

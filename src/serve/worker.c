@@ -40,6 +40,7 @@
 #include "serve/memory.h"
 #include "serve/metrics/latency.h"
 #include "serve/metrics/probe.h"
+#include "serve/metrics/sampler.h"
 #include "serve/route.h"
 #include "store/session.h"
 
@@ -192,6 +193,7 @@ static void open_worker(struct worker *worker, int wake)
         .instance = heritage->instance,
         .is_wanted = is_wanted,
         .write_metrics = probe_write_metrics,
+        .write_activity = sampler_write,
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
     worker->fcgi = fcgi_open(

@@ -101,6 +101,28 @@ def test_the_last_warnings_of_all_processes(stack):
     assert code(ask(stack, 'z', 'warnings')) == 'SCLOSED'
 
 
+def test_the_last_hour_is_kept_in_samples(stack):
+    read = lambda after=0: stack.op('z', 'metrics', {'after': after}, admin=True)['out']  # noqa: E731
+    wait_until(lambda: read()['samples'], what='the first sample')
+    out = read()
+    named = lambda row: dict(zip(out['names'], row, strict=True))  # noqa: E731
+    first = named(out['samples'][0])
+    assert (out['every_s'], first['number'], out['generation']) == (20, 1, stack.metrics()['stampd_generation'])
+    for _ in range(3):
+        stack.op('z', 'ns', {'list': {}}, admin=True)
+    now = named(read()['now'])
+    assert now['number'] == 0 and now['at'] >= first['at'] and now['ms'] >= first['ms']
+    assert now['requests'] >= first['requests'] + 3
+    assert sum(value for name, value in now.items() if name.startswith('le_')) > 0
+    wait_until(lambda: named(read()['now'])['workers'] == STACK['workers'] + 1, what='all workers, and the process of the thumbnails')
+    assert all(row[0] > 1 for row in read(1)['samples'])
+    far = 2 ** 53  # has seen those of a server that has ended: all of this one
+    assert read(far)['samples'][0][0] == 1
+    for param, ns in (({'after': -1}, 'z'), ({'after': far + 1}, 'z'), ({'after': 'all'}, 'z'), ({'before': 1}, 'z'), ({'after': 0}, 'lab')):
+        assert code(ask(stack, ns, 'metrics', param, stack.key)) == 'AARG'
+    assert code(ask(stack, 'z', 'metrics', {'after': 0})) == 'SCLOSED'
+
+
 def test_schemas_are_declared_and_shown(stack):
     of_z = lambda param, status=200: ask(stack, 'z', 'schema', param, stack.key).json()  # noqa: E731
     schema = {'classes': {'Shop': {'items': {'Main': {'singleton': True, 'fields': {'town': 'string'}}}}}}

@@ -860,6 +860,34 @@ def test_an_invitation_and_a_service_key_are_shown_once(stack, desk):
 
 # --- charts ---
 
+def test_charts_begin_with_the_last_hour(stack, desk):
+    """Samples that the server has kept are drawn at once, without a second answer of it; that it has begun within the hour is said."""
+    desk.tab.run(HOUR)
+    desk.go('server')
+    desk.shows('The charts begin with the start of the server')
+    assert desk.tab.run('window.asked[0]') == 0
+    shown = desk.tab.run("Object.fromEntries([...document.querySelectorAll('.legend li')].map((one) => [one.textContent.trim().split(' ')[0], one.querySelector('b').textContent]))")
+    assert (shown['requests'], shown['commits'], shown['median'], shown['due']) == ('20', '10', '0.75', '7')
+
+
+# The first answer has samples of a minute, each of 400 requests more than the one before; no other is answered.
+HOUR = """{
+    const usual = window.fetch
+    window.asked = []
+    window.fetch = async (path, init) => {
+        if (!path.endsWith('/z/op/metrics')) return usual(path, init)
+        const { after } = JSON.parse(init.body).param
+        asked.push(after)
+        if (asked.length > 1) return new Promise(() => {})
+        const names = ['number', 'at', 'ms', 'requests', 'faults', 'commits', 'conflicts', 'hits', 'misses', 'due', 'running', 'parked', 'busy', 'workers', 'doubt', 'listeners', 'le_0.0005', 'le_0.001', 'le_+Inf']
+        const stamp = (ms) => Number(new Date(Date.now() - ms).toISOString().slice(2, 23).replace(/\\D/g, ''))
+        const row = (number, ago, n) => [number, stamp(ago), 1e6 - ago, 400 * n, 0, 200 * n, 0, 9 * n, n, 7, 0, 0, 1, 4, 0, 2, 0, 400 * n, 0]
+        const out = { every_s: 20, generation: 1, names, samples: [row(1, 60000, 1), row(2, 40000, 2), row(3, 20000, 3)], now: row(0, 0, 4) }
+        return new Response(JSON.stringify({ out }), { headers: { 'Content-Type': 'application/json' } })
+    }
+}"""
+
+
 def test_charts_show_what_happens(stack, desk):
     desk.go('server')  # three workers, and the process of the thumbnails
     desk.tab.until("document.querySelectorAll('canvas').length === 6")

@@ -81,6 +81,7 @@ UNIT_TESTS += test/unit/test_slots
 UNIT_TESTS += test/unit/test_long_requests
 UNIT_TESTS += test/unit/test_hashers
 UNIT_TESTS += test/unit/test_lineage
+UNIT_TESTS += test/unit/test_activity
 UNIT_TESTS += test/unit/test_waits
 UNIT_TESTS += test/unit/test_long_poll
 UNIT_TESTS += test/unit/test_uploads
@@ -319,6 +320,9 @@ test_unit_test_hashers_SOURCES = test/unit/test_hashers.c test/unit/handles_fixt
 test_unit_test_hashers_LDADD = $(UNIT_LDADD)
 test_unit_test_lineage_SOURCES = test/unit/test_lineage.c test/unit/handles_fixture.h test/unit/child.c test/unit/child.h
 test_unit_test_lineage_LDADD = $(UNIT_LDADD)
+test_unit_test_activity_SOURCES = test/unit/test_activity.c test/unit/handles_fixture.h test/unit/child.c test/unit/child.h
+test_unit_test_activity_LDADD = $(UNIT_LDADD)
+
 test_unit_test_waits_SOURCES = test/unit/test_waits.c test/unit/handles_fixture.h test/unit/child.c test/unit/child.h
 test_unit_test_waits_LDADD = $(UNIT_LDADD)
 test_unit_test_thumbnails_SOURCES = test/unit/test_thumbnails.c

@@ -1,5 +1,7 @@
 /* metrics: the metrics of the instance that answers, all its workers together, in the format of Prometheus;
- * for administrators, in the namespace z.  param {} → the text, which is not JSON. */
+ * for administrators, in the namespace z.  param {} → the text, which is not JSON.  param {"after"} → out
+ * {"every_s","generation","names","samples","now"}: the last hour of the host, behind the sample of this
+ * number. */
 #include "operation/builtin.h"
 
 #include "model/document/stamp.h"
@@ -7,18 +9,27 @@
 #include "operation/reader.h"
 #include "segment/warnings.h"
 
+static const int64_t NO_AFTER = -1, AFTER_MOST = INT64_C(1) << 53;
+
 static enum fault metrics_work(struct attempt *attempt)
 {
     const struct worker_context *context = attempt->worker_context;
     const struct reader reader = {context->settings, attempt->call, attempt->reply};
+    int64_t after = NO_AFTER;
     enum fault fault =
         of_z_check_place(&reader, "Metrics are those of the server: call it in the namespace z.");
     if (!fault)
-        fault = reader_members(&reader, attempt->call->param, "");
+        fault = reader_members(&reader, attempt->call->param, "after");
+    if (!fault)
+        fault = reader_integer(&reader, attempt->call->param, "after", 0, AFTER_MOST, NO_AFTER, &after);
     if (fault)
         return fault;
-    if (!context->write_metrics)
+    if (!context->write_metrics || !context->write_activity)
         return reply_fault(attempt->call, attempt->reply, FAULT_BINTERNAL, NULL, NULL);
+    if (after != NO_AFTER) {
+        context->write_activity(context, (uint64_t)after, attempt->reply->body);
+        return FAULT_NONE;
+    }
     attempt->reply->mime = MIME_METRICS;
     context->write_metrics(context, attempt->reply->body);
     return FAULT_NONE;

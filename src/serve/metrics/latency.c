@@ -21,6 +21,11 @@ void latency_count(struct pulse *pulse, int64_t us)
     pulse_count(&pulse->latency_us, us > 0 ? (uint64_t)us : 0);
 }
 
+const char *latency_bound(size_t bucket)
+{
+    return bucket < COUNT_OF(bounds) ? bounds[bucket].label : "+Inf";
+}
+
 void latency_write(struct segment *segment, const struct instance *instance, struct builder *out)
 {
     uint64_t counts[PULSE_LATENCIES] = {0}, sum_us = 0, count = 0;
@@ -35,8 +40,8 @@ void latency_write(struct segment *segment, const struct instance *instance, str
                      "# TYPE stampd_request_seconds histogram\n");
     for (size_t bucket = 0; bucket < PULSE_LATENCIES; bucket++) {
         count += counts[bucket];
-        builder_printf(out, "stampd_request_seconds_bucket{le=\"%s\"} %llu\n",
-                       bucket < COUNT_OF(bounds) ? bounds[bucket].label : "+Inf", (unsigned long long)count);
+        builder_printf(out, "stampd_request_seconds_bucket{le=\"%s\"} %llu\n", latency_bound(bucket),
+                       (unsigned long long)count);
     }
     builder_printf(out, "stampd_request_seconds_sum %llu.%06llu\nstampd_request_seconds_count %llu\n",
                    (unsigned long long)sum_us / 1000000, (unsigned long long)sum_us % 1000000,

@@ -78,6 +78,27 @@ static void write_queues(const struct page *page, const struct segment *segment,
     }
 }
 
+void task_metrics_sum(const struct segment *segment, struct backlog_numbers *sum_r)
+{
+    const struct page page = {.now_ms = clock_monotonic_ms()};
+    *sum_r = (struct backlog_numbers){0};
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
+        const struct backlog *backlog = backlog_of(segment, ns);
+        struct backlog_numbers numbers;
+        if (!task_metrics_is_current(&page, backlog))
+            continue;
+        for (int queue = 0; queue < BACKLOG_QUEUES; queue++) {
+            if (!backlog_read(backlog, queue, &numbers))
+                continue;
+            sum_r->due += numbers.due;
+            sum_r->later += numbers.later;
+            sum_r->running += numbers.running;
+            sum_r->parked += numbers.parked;
+            sum_r->failing += numbers.failing;
+        }
+    }
+}
+
 static void write_age(const struct page *page, const char *code, int64_t age_ms)
 {
     builder_printf(page->out, "stampd_tasks_look_age_seconds{ns=\"%s\"} %" PRId64 ".%03" PRId64 "\n", code,

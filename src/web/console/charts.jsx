@@ -1,13 +1,14 @@
-/* charts.jsx: what the server does at this moment. */
+/* charts.jsx: what the server has done in the last hour, and does at this moment. */
 import uPlot from 'uplot'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { pointOf, readMetrics } from './metrics.js'
-import { Refused } from './parts.jsx'
-import { callText } from './server.js'
-import { number } from './words.js'
+import { pointOf, sampleOf } from './metrics.js'
+import { Refused, Time } from './parts.jsx'
+import { call } from './server.js'
+import { dateOf, number, stampOf } from './words.js'
 
 const EVERY_MS = 2000
-const KEPT = 300 // points of a chart
+const LEAST_MS = 1000 // between two samples of which a rate is computed
+const HOUR_S = 3600
 const HEIGHT = 160, PERCENT = '% of documents'
 const CHARTS = [
   ['Requests', 'in a second', [['requests', 'requests'], ['commits', 'commits'], ['faults', 'faults'], ['conflicts', 'conflicts']]],
@@ -60,24 +61,34 @@ function Chart({ title, unit, series, points }) {
   )
 }
 
-/* Reads while the page is visible; a pause is a gap between two points. */
-function usePoints() {
-  const [points, setPoints] = useState([])
+/* The last hour, as the server has kept it, and what has come since: {points, began}.  Of a pause there is no point.  `began`: the
+ * server has started then, within this hour. */
+function useHour() {
+  const [hour, setHour] = useState({ points: [] })
   const [refusal, setRefusal] = useState(null)
   useEffect(() => {
-    let former = null, formerAt = 0, timer = 0, isOver = false
+    let last = 0, former = null, generation = null, timer = 0, isOver = false
     const read = async () => {
       if (!document.hidden) {
         try {
-          const present = readMetrics(await callText('z', 'metrics'))
-          const at = performance.now()
+          const out = await call('z', 'metrics', { after: last })
           if (isOver) return
-          if (former) {
-            const point = { at: Date.now() / 1000, ...pointOf(former, present, (at - formerAt) / 1000) }
-            setPoints((list) => [...list.slice(1 - KEPT), point])
+          if (generation !== out.generation && generation !== null) {
+            [last, former, generation] = [0, null, null] // what was read is of a server that has ended
+            return void read()
           }
-          former = present
-          formerAt = at
+          generation = out.generation
+          const rows = [...out.samples, out.now].map((row) => sampleOf(out.names, row))
+          const first = rows[0].number === 1 ? dateOf(rows[0].at) : null
+          const fresh = []
+          for (const row of rows) {
+            last = row.number || last
+            if (former && row.ms - former.ms < LEAST_MS) continue
+            if (former) fresh.push(pointOf(former, row, dateOf(row.at) / 1000))
+            former = row
+          }
+          const least = dateOf(former.at) / 1000 - HOUR_S
+          setHour(({ points, began }) => ({ points: [...points, ...fresh].filter((one) => one.at > least), began: first ?? began }))
           setRefusal(null)
         } catch (fault) {
           setRefusal(fault)
@@ -91,16 +102,17 @@ function usePoints() {
       clearTimeout(timer)
     }
   }, [])
-  return { points, refusal }
+  return { ...hour, refusal }
 }
 
 export function Server() {
-  const { points, refusal } = usePoints()
+  const { points, began, refusal } = useHour()
   const last = points.at(-1)
   return (
     <>
       <Refused refusal={refusal} />
       {!last && !refusal && <p class="quiet" role="status">The first values come after {EVERY_MS / 1000} seconds.</p>}
+      {last && began && last.at - began / 1000 < HOUR_S && <p class="quiet" role="status">The charts begin with the start of the server, <Time stamp={stampOf(began)} />. The server keeps the last hour, in memory.</p>}
       <div class="charts">
         {CHARTS.map(([title, unit, series]) => <Chart key={title} title={title} unit={unit} series={series} points={points} />)}
       </div>

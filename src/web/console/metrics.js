@@ -1,53 +1,37 @@
-/* metrics.js: reads the text of the server's metrics, and computes what happened between two readings. */
+/* metrics.js: samples of the server's counters, and what happened between two of them. */
 
-const LINE = /^stampd_([a-z_]+)(?:\{(.*)\})? (\S+)$/
+/* {name: number} of a row of the answer. */
+export const sampleOf = (names, row) => Object.fromEntries(names.map((name, i) => [name, row[i]]))
 
-/* {name: [{labels, value}…]} */
-export function readMetrics(text) {
-  const found = {}
-  for (const line of text.split('\n')) {
-    const [, name, labels = '', value] = line.match(LINE) ?? []
-    if (name) (found[name] ??= []).push({ labels: Object.fromEntries([...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key, word]) => [key, word])), value: Number(value) })
-  }
-  return found
-}
+const LATENCY = 'le_'
 
-/* The sum of a metric, over all of its lines or those with these labels. */
-export function sum(metrics, name, labels = {}) {
-  const wanted = Object.entries(labels)
-  return (metrics[name] ?? []).filter((one) => wanted.every(([key, word]) => one.labels[key] === word)).reduce((total, one) => total + one.value, 0)
-}
-
-/* The value below which a share of the durations between two readings lie, in seconds; null: there were none. */
+/* The value below which a share of the durations between two samples lie, in seconds; null: there were none. */
 export function quantile(former, present, share) {
-  const before = new Map((former.request_seconds_bucket ?? []).map((one) => [one.labels.le, one.value]))
-  const buckets = (present.request_seconds_bucket ?? []).map((one) => [one.labels.le === '+Inf' ? Infinity : Number(one.labels.le), one.value - (before.get(one.labels.le) ?? 0)])
-  const total = buckets.at(-1)?.[1] ?? 0
+  const buckets = Object.keys(present).filter((name) => name.startsWith(LATENCY)).map((name) => [Number(name.slice(LATENCY.length).replace('+Inf', 'Infinity')), present[name] - former[name]])
+  const total = buckets.reduce((sum, [, count]) => sum + count, 0)
   if (total <= 0) return null
   const wanted = share * total
-  let [low, lowCount] = [0, 0]
+  let [low, passed] = [0, 0]
   for (const [bound, count] of buckets) {
-    if (count >= wanted) {
-      if (bound === Infinity) return low
-      return low + (bound - low) * (wanted - lowCount) / (count - lowCount)
-    }
-    [low, lowCount] = [bound, count]
+    if (passed + count >= wanted) return bound === Infinity ? low : low + (bound - low) * (wanted - passed) / count
+    low = bound
+    passed += count
   }
   return low
 }
 
-/* One point of every chart; null where nothing is known. */
-export function pointOf(former, present, seconds) {
-  const rate = (name) => Math.max(0, (sum(present, name) - sum(former, name)) / seconds)
-  const hits = rate('cache_hits_total'), misses = rate('cache_misses_total')
+/* One point of every chart, at the seconds `at`; null where nothing is known. */
+export function pointOf(former, present, at) {
+  const seconds = (present.ms - former.ms) / 1000
+  const rate = (name) => (seconds > 0 ? Math.max(0, (present[name] - former[name]) / seconds) : 0)
+  const hits = rate('hits'), misses = rate('misses')
   const ms = (share) => {
     const value = quantile(former, present, share)
     return value === null ? null : value * 1000
   }
+  const { due, running, parked, busy, workers, doubt, listeners } = present
   return {
-    requests: rate('requests_total'), faults: rate('faults_total'), commits: rate('commits_total'), conflicts: rate('conflicts_total'),
-    median: ms(0.5), slow: ms(0.99), hits: hits + misses ? 100 * hits / (hits + misses) : null,
-    due: sum(present, 'tasks', { state: 'due' }), running: sum(present, 'tasks', { state: 'running' }), parked: sum(present, 'tasks', { state: 'parked' }),
-    busy: sum(present, 'workers_busy'), workers: sum(present, 'workers'), doubt: sum(present, 'entries_in_doubt'), listeners: sum(present, 'live_listeners'),
+    at, requests: rate('requests'), faults: rate('faults'), commits: rate('commits'), conflicts: rate('conflicts'),
+    median: ms(0.5), slow: ms(0.99), hits: hits + misses ? 100 * hits / (hits + misses) : null, due, running, parked, busy, workers, doubt, listeners,
   }
 }

@@ -52,11 +52,6 @@ export async function sync(ns, copy) {
   return (await response.json()).syncs[0]
 }
 
-/* What an operation returns that is not JSON. */
-export async function callText(ns, operation) {
-  return (await sendWithKey(`/${encodeURIComponent(ns)}/op/${operation}`)).text()
-}
-
 /* Calls `changed` when one of these has changed, as live events tell; returns what ends it. */
 export function follow(ns, defs, changed) {
   const end = new AbortController()
