@@ -134,6 +134,7 @@ libstampd_a_SOURCES = \
 	src/control/ns/cmd_ns_keys.c \
 	src/control/ns/cmd_ns_list.c \
 	src/control/ns/cmd_ns_reads.c \
+	src/control/ns/cmd_ns_workers.c \
 	src/control/ns/migrations.c src/control/ns/migrations.h \
 	src/control/ns/ns_keys.c src/control/ns/ns_keys.h \
 	src/control/ns/ns_purge.c src/control/ns/ns_purge.h \

@@ -14,7 +14,7 @@
 #include "edge/crypto/crypto.h"
 #include "records/records_seal.h"
 
-enum { KEY_BYTES = 32, KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
+enum { KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
 
 /* A key that others can read is no secret. */
 static bool is_private(const char *path)
@@ -86,15 +86,15 @@ static void print_path(const char *word, const char *text, const char *path, boo
     }
 }
 
-static bool write_random_key(const char *path, char key_r[2 * KEY_BYTES + 1])
+bool cmd_key_make(const char *path, char key_r[CMD_KEY_DIGITS + 1])
 {
-    unsigned char random[KEY_BYTES];
+    unsigned char random[CMD_KEY_DIGITS / 2];
     crypto_random(random, sizeof random);
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(key_r + 2 * i, 3, "%02x", random[i]);
-    key_r[2 * KEY_BYTES] = '\n';
-    bool is_written = cmd_key_write(path, (struct bytes){key_r, 2 * KEY_BYTES + 1});
-    key_r[2 * KEY_BYTES] = 0;
+    key_r[CMD_KEY_DIGITS] = '\n';
+    bool is_written = cmd_key_write(path, (struct bytes){key_r, CMD_KEY_DIGITS + 1});
+    key_r[CMD_KEY_DIGITS] = 0;
     return is_written;
 }
 
@@ -125,15 +125,15 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
         message_print("key new: expected one of --archive, --queue and --site");
         return CONTROL_WRONG;
     }
-    char key[2 * KEY_BYTES + 1];
-    if (!write_random_key(words[0], key))
+    char key[CMD_KEY_DIGITS + 1];
+    if (!cmd_key_make(words[0], key))
         return CONTROL_FAILED;
     if (is_site) /* the settings contain its path, and nothing of the key */
         print_path("site_key_file", "site_key_file = ", words[0], is_json);
     else if (is_archive) /* the server has nothing of it */
         print_path("key_file", "--key-file ", words[0], is_json);
     else
-        print_digest(is_queue ? "queue_key_sha256" : "admin_key_sha256", (struct bytes){key, 2 * KEY_BYTES},
+        print_digest(is_queue ? "queue_key_sha256" : "admin_key_sha256", (struct bytes){key, CMD_KEY_DIGITS},
                      is_json);
     return CONTROL_DONE;
 }

@@ -10,6 +10,10 @@ MUST_USE bool cmd_key_read(struct control *control, const char *path, struct byt
 /* Writes a new file that only its owner can read; never replaces a file.  On failure reports why. */
 MUST_USE bool cmd_key_write(const char *path, struct bytes text);
 
+/* Writes a random key to such a file, as hexadecimal digits. */
+enum { CMD_KEY_DIGITS = 64 };
+MUST_USE bool cmd_key_make(const char *path, char key_r[CMD_KEY_DIGITS + 1]);
+
 /* `key records`: cmd_key_records.c. */
 int cmd_key_records(struct control *control, int argc, char **argv);
 

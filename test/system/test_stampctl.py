@@ -56,7 +56,7 @@ def contents(stack, ns, ids):
 
 # --- words ---
 
-COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate', 'ns move', 'ns restored', 'ns access', 'ns origins', 'ns quotas', 'ns state', 'ns off', 'ns on', 'ns map',
+COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate', 'ns move', 'ns restored', 'ns access', 'ns origins', 'ns quotas', 'ns records', 'ns workers', 'ns state', 'ns off', 'ns on', 'ns map',
             'task', 'task list', 'task show', 'task history', 'task backlog', 'task run', 'task move', 'task hold', 'task drop',
             'load', 'dump', 'find', 'search', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'key records', 'push', 'push key', 'push public', 'nginx',
             'files', 'files check', 'files copy', 'files fetch', 'files verify',

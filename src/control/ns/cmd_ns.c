@@ -230,16 +230,20 @@ static bool is_valid(struct control *control, const struct setting *setting)
     return !expected;
 }
 
-static bool cmd_ns_change(struct control *control, const char *code, const struct setting *settings,
-                          size_t count)
+/* Finds the namespace under a lock that excludes other stampctl processes; NULL: reported why. */
+static const struct namespace_conf *open_alone(struct control *control, const char *code, struct pg **z_r)
 {
     struct namespace_list registry;
     struct pg *alone;
-    const struct namespace_conf *conf = NULL;
-    if (ns_database_open_alone(control, &alone) && open_registry(control, &registry))
-        conf = ns_registry_require(registry.confs, registry.count, code);
-    if (!conf)
-        return false;
+    if (!ns_database_open_alone(control, &alone) || !open_registry(control, &registry))
+        return NULL;
+    *z_r = registry.z;
+    return ns_registry_require(registry.confs, registry.count, code);
+}
+
+static bool store_settings(struct control *control, struct pg *z, const struct namespace_conf *conf,
+                           const struct setting *settings, size_t count)
+{
     struct bytes text = conf->text;
     for (size_t i = 0; i < count; i++) {
         if (!is_valid(control, &settings[i]))
@@ -251,8 +255,16 @@ static bool cmd_ns_change(struct control *control, const char *code, const struc
         message_print("accounts: %s", refusal);
         return false;
     }
-    return (bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text)) &&
-           servers_await(control, registry.z);
+    return (bytes_equal(text, conf->text) || ns_registry_store(control, z, conf->code, text)) &&
+           servers_await(control, z);
+}
+
+static bool cmd_ns_change(struct control *control, const char *code, const struct setting *settings,
+                          size_t count)
+{
+    struct pg *z;
+    const struct namespace_conf *conf = open_alone(control, code, &z);
+    return conf && store_settings(control, z, conf, settings, count);
 }
 
 bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value)
@@ -261,22 +273,37 @@ bool cmd_ns_set(struct control *control, const char *code, const char *member, s
     return cmd_ns_change(control, code, &setting, 1);
 }
 
-bool cmd_ns_read(struct control *control, const char *code, const char *member, const struct json **value_r)
+static bool read_member(struct control *control, const struct namespace_conf *conf, const char *member,
+                        const struct json **value_r)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
-    struct namespace_list registry;
     struct json *root;
     struct json_problem problem;
-    const struct namespace_conf *conf =
-        open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
-    if (!conf)
-        return false;
     if (json_read(control->arena, conf->text, &limits, &root, &problem)) {
-        message_print("%s: its configuration is not JSON", code);
+        message_print("%s: its configuration is not JSON", conf->code);
         return false;
     }
     *value_r = json_member(root, member);
     return true;
+}
+
+bool cmd_ns_read(struct control *control, const char *code, const char *member, const struct json **value_r)
+{
+    struct namespace_list registry;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
+    return conf && read_member(control, conf, member, value_r);
+}
+
+bool cmd_ns_edit(struct control *control, const char *code, const char *member, cmd_ns_editor *edit,
+                 void *context)
+{
+    struct pg *z;
+    struct setting setting = {member, NO_BYTES};
+    const struct json *present;
+    const struct namespace_conf *conf = open_alone(control, code, &z);
+    return conf && read_member(control, conf, member, &present) &&
+           edit(control, present, context, &setting.value) && store_settings(control, z, conf, &setting, 1);
 }
 
 static struct bytes json_of(struct arena *arena, const char *text)
@@ -556,10 +583,12 @@ int control_ns(struct control *control, int argc, char **argv)
         {"quotas", "Set or print the quotas of callers.", cmd_ns_quotas},
         {"reads", "Set or list the other namespaces that a namespace reads.", cmd_ns_reads},
         {"readers", "Set or list the other namespaces that may read a namespace.", cmd_ns_readers},
+        {"records", "Set or print who may read and write which records.", cmd_ns_records},
         {"state", "Set what is served: everything, reads, administrators, nothing.", ns_state},
         {"off", "Close a namespace for maintenance.", ns_off},
         {"on", "Reopen a namespace.", ns_on},
         {"map", "Rewrite nginx's map of namespaces.", ns_map},
+        {"workers", "Set or list the queues that external workers serve.", cmd_ns_workers},
     };
     return options_choose(
         "ns",

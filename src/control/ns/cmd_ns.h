@@ -23,10 +23,20 @@ int cmd_ns_move(struct control *control, int argc, char **argv);
 int cmd_ns_quotas(struct control *control, int argc, char **argv);
 int cmd_ns_reads(struct control *control, int argc, char **argv);
 int cmd_ns_readers(struct control *control, int argc, char **argv);
+int cmd_ns_records(struct control *control, int argc, char **argv);
+int cmd_ns_workers(struct control *control, int argc, char **argv);
 
 /* Sets a member of a namespace's configuration to a JSON value, NO_BYTES: removes it.  False: failed, and
  * reported. */
 MUST_USE bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value);
+/* Makes the next value of a member, in the arena, from the present one (NULL: absent); NO_BYTES: removes it.
+ * False: it was reported why not. */
+typedef bool cmd_ns_editor(struct control *control, const struct json *present, void *context,
+                           struct bytes *value_r);
+/* Sets a member to what `edit` makes of it, while no other stampctl changes it.  False: failed, and reported.
+ */
+MUST_USE bool cmd_ns_edit(struct control *control, const char *code, const char *member, cmd_ns_editor *edit,
+                          void *context);
 /* Sets the state and the message about it (NULL: none), with connections of its own: they hold a lock that
  * excludes other stampctl processes.  False: failed, and reported. */
 MUST_USE bool cmd_ns_set_state(const struct control *control, const char *code, enum ns_state state,

@@ -1,5 +1,5 @@
 /* cmd_ns_reads: `stampctl ns reads` and `ns readers`: which namespaces a namespace reads, and which may read
- * it; and `ns quotas`. */
+ * it; and `ns quotas` and `ns records`, members that are given as JSON. */
 #include "control/ns/cmd_ns.h"
 
 #include <stdio.h>
@@ -78,17 +78,38 @@ int cmd_ns_readers(struct control *control, int argc, char **argv)
     return cmd_ns_reads_run(control, &command, "readers", argc, argv);
 }
 
-/* --- quotas --- */
+/* --- quotas, records --- */
 
-/* As it is configured; nothing: those of z apply. */
-static bool print_quotas(struct control *control, const char *code)
+/* As it is configured; nothing where it is absent. */
+static bool print_member(struct control *control, const char *code, const char *member)
 {
-    const struct json *quotas;
-    if (!cmd_ns_read(control, code, "quotas", &quotas))
+    const struct json *value;
+    if (!cmd_ns_read(control, code, member, &value))
         return false;
-    if (quotas)
-        printf("%.*s\n", (int)quotas->text.size, quotas->text.data);
+    if (value)
+        printf("%.*s\n", (int)value->text.size, value->text.data);
     return true;
+}
+
+/* The member has the name of the command's last word; `none` is what --none does. */
+static int set_member(struct control *control, const struct command *command, const char *member,
+                      const char *none, int argc, char **argv)
+{
+    bool is_none = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        OPTION_FLAG("none", &is_none, none)};
+    char **words;
+    int status;
+    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (is_none && words[1]) {
+        message_print("%s: expected --none or JSON, not both", command->name);
+        return CONTROL_WRONG;
+    }
+    struct bytes value = is_none ? NO_BYTES : bytes_of(words[1] ? words[1] : "");
+    bool is_done = words[1] || is_none ? cmd_ns_set(control, words[0], member, value)
+                                       : print_member(control, words[0], member);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 int cmd_ns_quotas(struct control *control, int argc, char **argv)
@@ -102,19 +123,20 @@ int cmd_ns_quotas(struct control *control, int argc, char **argv)
         "QUOTAS is a JSON object, as "
         "{\"address\":{\"requests\":\"600/min\",\"live_open\":10},\"namespace\":{\"writes\":\"50/s\"}}.\n"
         "A namespace without quotas has those of z.  Those of an address do not hold for exempt_clients.\n"};
-    bool is_none = false;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
-                                        OPTION_FLAG("none", &is_none, "Remove them: those of z apply.")};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
-    if (is_none && words[1]) {
-        message_print("%s: expected --none or QUOTAS, not both", command.name);
-        return CONTROL_WRONG;
-    }
-    struct bytes value = is_none ? NO_BYTES : bytes_of(words[1] ? words[1] : "");
-    bool is_done = words[1] || is_none ? cmd_ns_set(control, words[0], "quotas", value)
-                                       : print_quotas(control, words[0]);
-    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+    return set_member(control, &command, "quotas", "Remove them: those of z apply.", argc, argv);
+}
+
+int cmd_ns_records(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns records",
+        "CODE [RULES]",
+        1,
+        2,
+        "Set who may read and write which records; without RULES, print it.",
+        "RULES is a JSON array, as\n"
+        "[{\"prefix\":\"presence.{account}.\",\"read\":\"anyone\",\"write\":\"account\",\"ttl_ms\":30000}].\n"
+        "What no rule allows, only the administrator may do.\n"};
+    return set_member(control, &command, "records", "Remove them: only the administrator may use records.",
+                      argc, argv);
 }
