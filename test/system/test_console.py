@@ -22,7 +22,7 @@ from web import FETCHES, built_page, install_packages, serve_page
 
 pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium-headless-shell)')]
 
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}}
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules', 'bare': 'rules'}}
 PAGE_MOST = 70 * 1024  # bytes of all files of the page, compressed
 
 
@@ -306,6 +306,36 @@ def test_an_item_is_removed_and_raw_text_stays_raw(stack, desk):
     desk.shows('Those before')
     desk.tab.until("document.querySelector('table caption') !== null")
     assert [row[0] for row in desk.rows('Removed items')] == ['Line / 1']
+
+
+JSON_TEXT = '{"name": "a \\"b\\"", "n": [-1.5e3, 2], "yes": true, "no": null}'
+# What has each colour; and whether each text stands over its colours.
+COLOURED = """Object.fromEntries(['name', 'text', 'number', 'word'].map((kind) => [kind, [...CSS.highlights.get(`json-${kind}`)]
+    .map((one) => one.startContainer.data.slice(one.startOffset, one.endOffset))]))"""
+
+
+def test_json_is_edited_in_colours(stack, desk):
+    """The colours are of the letters beneath those that are typed; both have the same lines."""
+    stack.put('lab', {'c': 'Note', 'id': 'coloured', 'items': [{'c': 'Main', 'j': json.loads(JSON_TEXT)}, {'c': 'Raw', 's': '{"raw": 1}'}]})
+    desk.go('ns', 'lab', 'documents', 'Note', 'coloured')
+    desk.tab.until("document.querySelectorAll('textarea').length === 2")
+    wanted = {'name': ['"name"', '"n"', '"yes"', '"no"'], 'text': ['"a \\"b\\""'], 'number': ['-1500', '2'], 'word': ['true', 'null']}
+    assert desk.tab.run(COLOURED) == wanted
+    assert desk.tab.run('''(() => { const [pre, area] = document.querySelector('.code').children, [a, b] = [pre, area].map((one) => one.getBoundingClientRect())
+        return [a.x === b.x, a.y === b.y, a.width === b.width, a.height === b.height, area.scrollHeight <= area.clientHeight, getComputedStyle(area).webkitTextFillColor] })()''') == [True] * 5 + ['rgba(0, 0, 0, 0)']
+    desk.fill('Main', '{"half": tru')  # it need not be valid
+    wait_until(lambda: desk.tab.run(COLOURED) == {'name': ['"half"'], 'text': [], 'number': [], 'word': []}, what='the colours of what is typed')
+    desk.fill('Main', json.dumps([f'line {n}' for n in range(100)], indent=1))
+    wait_until(lambda: len(desk.tab.run(COLOURED)['text']) == 100, what='the colours of what is longer than before')
+    assert desk.tab.run("(() => { const area = document.querySelector('.code textarea'); return area.scrollHeight <= area.clientHeight && document.querySelector('.code').scrollHeight > document.querySelector('.code').clientHeight })()")
+    desk.fill('Main', json.dumps('x' * 200000))  # too long for colours
+    wait_until(lambda: desk.tab.run(COLOURED)['text'] == [], what='the end of the colours')
+    assert desk.tab.run("getComputedStyle(document.querySelector('.code textarea')).webkitTextFillColor") != 'rgba(0, 0, 0, 0)'
+    desk.click('Discard and read again')
+    wait_until(lambda: desk.tab.run(COLOURED) == wanted, what='the document as it is stored')
+    desk.go('queues')
+    desk.shows('Queue manager')
+    wait_until(lambda: not any(desk.tab.run(COLOURED).values()), what='no colours of what is not shown')
 
 
 def test_what_was_read_before_is_not_shown_while_it_is_read_again(stack, desk):
@@ -691,7 +721,7 @@ def test_the_progress_and_the_trace_of_a_task_are_shown(stack, desk):
     desk.shows(f'{trace} shop=t61rcWkgMzE')
     call('done', **claim)
     desk.go('ns', 'lab', 'tasks')
-    desk.shows('There are no such tasks.')
+    desk.shows('No tasks wait or run.')
     desk.go('ns', 'lab', 'tasks', id_)
     desk.shows('This task is done or was dropped.')
     desk.shows(trace[3:35])
@@ -892,6 +922,30 @@ def test_charts_show_what_happens(stack, desk):
     desk.go('server')  # three workers, and the process of the thumbnails
     desk.tab.until("document.querySelectorAll('canvas').length === 6")
     desk.tab.until("Number([...document.querySelectorAll('.legend li')].find((one) => one.textContent.trim().startsWith('all'))?.querySelector('b').textContent) === 4")
+
+
+# --- lists that are empty ---
+
+EMPTY = [(('ns', 'bare', 'documents'), 'There are no documents yet. Name a class below to write the first one'), (('ns', 'bare', 'documents', 'Note'), 'There are no documents of Note. Write the first one'),
+         (('ns', 'bare', 'tasks'), 'No tasks wait, run or have failed. Requests create them'), (('ns', 'bare', 'tasks'), 'There are no periodic tasks. Declare them on the server: stampctl cron'),
+         (('ns', 'bare', 'tasks'), 'No tasks wait or run.'), (('ns', 'bare', 'tasks'), 'No attempt has failed. Clear “failures only”'), (('ns', 'bare', 'accounts'), 'There are no accounts. Create one below'),
+         (('ns', 'bare', 'schema'), 'No class is declared'), (('ns', 'bare', 'documents', 'Note', 'none'), 'There are no items. Add the first one below.')]
+
+
+def test_an_empty_list_says_what_to_do(stack, desk):
+    stack.op('z', 'ns', {'set': {'ns': 'bare', 'accounts': {}}}, admin=True)
+    for parts, words in EMPTY:
+        desk.go(*parts)
+        desk.shows(words)
+    desk.go('ns', 'bare', 'documents', 'Note')
+    desk.fill('Beginning of the id', 'zebra')
+    desk.shows('No id of Note begins with “zebra”. Try fewer letters.')
+    desk.go('ns', 'bare', 'accounts')
+    desk.fill('Name', 'zoe')
+    desk.shows('No name begins with “zoe”. Try fewer letters.')
+    desk.click('Go to… Ctrl K')
+    desk.fill('Go to', 'zzzzzz')
+    desk.shows('No place has these letters in this order.', 'dialog')
 
 
 # --- accessibility ---

@@ -39,7 +39,7 @@ function Sessions({ ns, account, changed }) {
   return (
     <>
       <h2>Sessions and service keys</h2>
-      <Table caption="Sessions" heads={['Device', 'Kind', 'Begun', 'Ends', 'Action']} rows={(account.sessions ?? []).map(row)} empty="Nobody is signed in." />
+      <Table caption="Sessions" heads={['Device', 'Kind', 'Begun', 'Ends', 'Action']} rows={(account.sessions ?? []).map(row)} empty="Nobody is signed in. A session begins when this person signs in." />
       {account.sessions?.length > 0 && <Confirmed label="Revoke all" question="End all sessions and service keys of this account?" action={() => revoke({})} disabled={isBusy} />}
       <Refused refusal={refusal} />
     </>
@@ -153,7 +153,7 @@ function List({ ns }) {
       <Read of={accounts}>
         {(page) => (
           <>
-            <Table caption="Accounts" heads={['Account', 'Address', 'Roles', 'Created']} rows={page.accounts.map(row)} empty={begin ? 'No name begins so.' : 'There are no accounts.'} />
+            <Table caption="Accounts" heads={['Account', 'Address', 'Roles', 'Created']} rows={page.accounts.map(row)} empty={begin ? `No name begins with “${begin}”. Try fewer letters.` : 'There are no accounts. Create one below, or make an invitation with which somebody registers.'} />
             <div class="row">
               {cursors.length > 1 && <button type="button" onClick={() => setCursors(cursors.slice(0, -1))}>Previous</button>}
               {page.cursor && <button type="button" onClick={() => setCursors([...cursors, page.cursor])}>Next</button>}

@@ -1,6 +1,7 @@
 /* document.jsx: one document: its versions and items, which can be edited.  A change is refused when another client was faster. */
 import { useEffect, useState } from 'preact/hooks'
 import { Attachment, isAttachment, NewAttachment } from './attachments.jsx'
+import { JsonArea } from './code.jsx'
 import { Conflict } from './conflict.jsx'
 import { Members, membersOf } from './form.jsx'
 import { Badge, Confirmed, Field, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
@@ -45,7 +46,9 @@ function Item({ ns, class_, id, item, members, draft, set }) {
         <>
           {!isRaw && <Members members={members} text={text} set={set} />}
           <Field label={label}>
-            {(field) => <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />}
+            {(field) => (isRaw
+              ? <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />
+              : <JsonArea id={field} rows={rows} value={text} set={set} />)}
           </Field>
         </>
       )}
@@ -146,6 +149,7 @@ function Editor({ ns, class_, id, document, declared, saved }) {
         {[...found.slice(0, most), ...news].map((item) => (
           <Item key={nameOf(item)} ns={ns} class_={class_} id={id} item={item} members={membersOf(declared[item.c])} draft={drafts[nameOf(item)]} set={(draft) => setDrafts({ ...drafts, [nameOf(item)]: draft })} />
         ))}
+        {!found.length && !news.length && <p class="empty">{filter ? `No item has “${filter}” in its class or key. Try fewer letters.` : 'There are no items. Add the first one below.'}</p>}
         {rest > 0 && <p><button type="button" onClick={() => setMost(most + ITEMS)}>Show {Math.min(rest, ITEMS)} more of {rest.toLocaleString('en')}</button></p>}
         <Refused refusal={refusal} />
         {lost && <Conflict ns={ns} class_={class_} id={id} mine={lost} former={document.items} save={(version) => put(() => ({ items: lost }), version)} />}
@@ -179,7 +183,7 @@ function RemovedItems({ ns, document: { c, id, ct, dt } }) {
     <>
       <h2>Removed items</h2>
       <p class="hint">Clients with copies learn of these removals. Those before <Time stamp={dt} /> are forgotten.</p>
-      <Read of={read}>{({ dels = [] }) => <Table caption="Removed items" heads={['Item', 'Removed']} rows={dels.map(row)} empty="No item was removed." />}</Read>
+      <Read of={read}>{({ dels = [] }) => <Table caption="Removed items" heads={['Item', 'Removed']} rows={dels.map(row)} empty="No item was removed since then." />}</Read>
     </>
   )
 }

@@ -29,7 +29,7 @@ function Classes({ ns }) {
 }
 
 /* Pages of a list or of a search; `read(cursor)` returns {rows, cursor}. */
-function Pages({ read, inputs, row, heads, caption }) {
+function Pages({ read, inputs, row, heads, caption, empty }) {
   const [more, setMore] = useState({ rows: [], cursor: null })
   const { run, refusal, isBusy } = useAction()
   const first = useRead(async () => {
@@ -45,7 +45,7 @@ function Pages({ read, inputs, row, heads, caption }) {
     <Read of={first}>
       {(page) => (
         <>
-          <Table caption={caption} heads={heads} rows={[...page.rows, ...more.rows].map(row)} empty="Nothing was found." />
+          <Table caption={caption} heads={heads} rows={[...page.rows, ...more.rows].map(row)} empty={empty} />
           <Refused refusal={refusal} />
           {more.cursor && <button type="button" disabled={isBusy} onClick={next}>More</button>}
         </>
@@ -70,7 +70,8 @@ function List({ ns, class_ }) {
   return (
     <>
       <TextField label="Beginning of the id" value={prefix} set={setPrefix} />
-      <Pages read={read} inputs={[ns, class_, prefix]} row={row} heads={['Id', 'Changed', 'Created']} caption={`Documents of ${class_}`} />
+      <Pages read={read} inputs={[ns, class_, prefix]} row={row} heads={['Id', 'Changed', 'Created']} caption={`Documents of ${class_}`}
+        empty={prefix ? `No id of ${class_} begins with “${prefix}”. Try fewer letters.` : `There are no documents of ${class_}. Write the first one: “New document” below.`} />
       <CopyAs ns={ns} operation="list" param={{ c: class_, limit: PAGE, ...(prefix && { prefix }) }} />
     </>
   )

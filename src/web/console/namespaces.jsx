@@ -35,7 +35,7 @@ export function Namespaces() {
   )
   return (
     <Read of={namespaces}>
-      {(list) => <Table caption="Namespaces" heads={['Code', 'Label', 'State', 'Access', 'Database', 'Volume']} rows={list.map(row)} empty="There are no namespaces." />}
+      {(list) => <Table caption="Namespaces" heads={['Code', 'Label', 'State', 'Access', 'Database', 'Volume']} rows={list.map(row)} empty={<>There are no namespaces. Make one on the server: <code>stampctl ns create</code>.</>} />}
     </Read>
   )
 }

@@ -67,6 +67,7 @@ export function Palette({ pages, tabs, ns }) {
         <ul id="places" role="listbox" aria-label="Places">
           {found.map(([words, address], i) => <li key={address} id={`place-${i}`} role="option" aria-selected={i === at} onClick={() => go(address)}>{words}</li>)}
         </ul>
+        {places.length > 0 && !found.length && <p class="empty" role="status">No place has these letters in this order. Try fewer.</p>}
       </dialog>
     </>
   )

@@ -70,8 +70,9 @@ export const Time = ({ stamp }) => <time title={String(stamp ?? '')}>{time(stamp
 
 export const Badge = ({ kind, children }) => <span class={`badge ${kind}`}>{children}</span>
 
+/* `empty`: what to do when there are no rows. */
 export function Table({ caption, heads, rows, empty }) {
-  if (!rows.length) return <p class="quiet">{empty}</p>
+  if (!rows.length) return <p class="empty">{empty}</p>
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
       <table>

@@ -1,5 +1,6 @@
 /* query.jsx: a search as the operation find takes it, the index that it needs, and its pages. */
 import { useState } from 'preact/hooks'
+import { Json, JsonArea } from './code.jsx'
 import { ChoiceField, Field, Form, Read, Refused, Table, TextField, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { place } from './words.js'
@@ -31,7 +32,7 @@ function Plan({ item, where, order }) {
   return (
     <p class="hint">
       {needed.isDeclared ? 'An index that is declared serves this order: ' : 'With the key it is sorted each time; without it this order is refused until the schema declares the index '}
-      <code>{JSON.stringify(needed.index)}</code>.
+      <Json value={needed.index} />.
     </p>
   )
 }
@@ -59,7 +60,7 @@ export function Query({ ns, class_ }) {
   const row = (one, number) => (
     <tr key={number}>
       <th scope="row"><a href={place('ns', ns, 'documents', class_, one.id ?? one)}>{one.id ?? one}</a></th>
-      <td class="wide"><code>{typeof one === 'string' ? '' : JSON.stringify(one.j ?? one.items)}</code></td>
+      <td class="wide">{typeof one === 'string' ? '' : <Json value={one.j ?? one.items} />}</td>
     </tr>
   )
   return (
@@ -67,7 +68,7 @@ export function Query({ ns, class_ }) {
       <Form action={start}>
         <TextField label="Items of the query" value={form.item} set={set('item')} required />
         <Field label="Conditions" hint={'JSON: {"f":"room","t":"eq","v1":"hall"}, or a list; with "i" about other items.'}>
-          {(id) => <textarea id={id} rows={3} value={form.where} onInput={(event) => set('where')(event.currentTarget.value)} spellcheck={false} />}
+          {(id) => <JsonArea id={id} rows={3} value={form.where} set={set('where')} />}
         </Field>
         <TextField label="Order" hint="Fields with commas between them, - before those that descend." value={form.order} set={set('order')} />
         <ChoiceField label="Wanted" value={form.want} set={set('want')} choices={WANTED} />
@@ -80,7 +81,7 @@ export function Query({ ns, class_ }) {
             {({ schema: applied }) => <Plan item={applied.classes[class_]?.items?.[found.param.i]} where={found.param.where} order={found.param.order ?? []} />}
           </Read>
           {found.count === undefined
-            ? <Table caption="Results of the query" heads={['Id', 'Content']} rows={found.rows.map(row)} empty="Nothing was found." />
+            ? <Table caption="Results of the query" heads={['Id', 'Content']} rows={found.rows.map(row)} empty={`No item ${found.param.i} of ${class_} meets these conditions. Remove one, or try an item of another name.`} />
             : <p>{found.count} documents were found.</p>}
           {found.cursor && <button type="button" disabled={isBusy} onClick={() => run(() => ask(found.param, found.rows, found.cursor))}>More results</button>}
         </>

@@ -45,9 +45,9 @@ function State({ code, state, changed }) {
       <Refused refusal={refusal} />
       {state.suspended && <p class="hint">No new tasks are started; running ones continue. A pause does not outlast the program.</p>}
       <h2>Namespaces</h2>
-      <Table caption="Namespaces" heads={['Code', 'Waiting', 'Failed scans']} rows={state.namespaces.map(namespace)} empty="It has no namespaces." />
+      <Table caption="Namespaces" heads={['Code', 'Waiting', 'Failed scans']} rows={state.namespaces.map(namespace)} empty={<>It serves no namespaces. The setting <code>queue_namespaces</code> names them, or the configuration of each names this manager.</>} />
       <h2>Tasks that are near</h2>
-      <Table caption="Tasks that are near" heads={['Id', 'Namespace', 'Operation', 'Queue', 'Start', 'State']} rows={state.tasks.map(task)} empty="There are none." />
+      <Table caption="Tasks that are near" heads={['Id', 'Namespace', 'Operation', 'Queue', 'Start', 'State']} rows={state.tasks.map(task)} empty="No task starts soon. “Scan now” looks for tasks that other programs have created." />
     </>
   )
 }

@@ -1,5 +1,6 @@
 /* rules.jsx: what the rules of a namespace decide: of one request, and of a table of cases. */
 import { useState } from 'preact/hooks'
+import { JsonArea } from './code.jsx'
 import { Badge, Field, Form, Refused, Table, useAction } from './parts.jsx'
 import { Explain } from './rights.jsx'
 import { call } from './server.js'
@@ -43,7 +44,7 @@ function Results({ table, out }) {
   return (
     <div role="status">
       <p>{out.cases.length} cases, {out.failed} failed.</p>
-      <Table caption="Cases" heads={['Case', 'Caller', 'Request', 'Decision', 'Rule', 'Result']} rows={out.cases.map(row)} empty="" />
+      <Table caption="Cases" heads={['Case', 'Caller', 'Request', 'Decision', 'Rule', 'Result']} rows={out.cases.map(row)} empty="The table has no cases: add one to “cases”." />
     </div>
   )
 }
@@ -62,7 +63,7 @@ function Cases({ ns }) {
     <>
       <Form action={test} class="sheet">
         <Field label="Table of cases (JSON)" hint="As in the file of stampctl rules test: documents, cases, and rules if a draft of them is to be tested.">
-          {(id) => <textarea id={id} rows={12} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />}
+          {(id) => <JsonArea id={id} rows={12} value={text} set={setText} />}
         </Field>
         <Refused refusal={refusal} />
         <div class="row">

@@ -1,5 +1,6 @@
 /* schema.jsx: the schema of a namespace: its declaration, how it differs from what is applied, how far that is; asking for an apply. */
 import { useEffect, useState } from 'preact/hooks'
+import { JsonArea } from './code.jsx'
 import { Badge, Confirmed, Field, Form, Read, Refused, Table, Time, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { number } from './words.js'
@@ -49,8 +50,15 @@ function Progress({ applied: { building, filling } }) {
   )
 }
 
-function Plan({ deeds }) {
-  if (!deeds.length) return <p><Badge kind="good">applied</Badge> The declaration is applied.</p>
+function Plan({ deeds, isEmpty }) {
+  if (!deeds.length) {
+    return (
+      <>
+        <p><Badge kind="good">applied</Badge> The declaration is applied.</p>
+        {isEmpty && <p class="empty">No class is declared, so documents are found by their ids alone. Declare fields and collections below.</p>}
+      </>
+    )
+  }
   const row = ([name, deed]) => (
     <tr key={name}>
       <th scope="row">{name}</th>
@@ -107,7 +115,7 @@ function Editor({ ns, declaration, saved }) {
   return (
     <Form action={save} class="sheet">
       <Field label="Declaration (JSON)">
-        {(id) => <textarea id={id} rows={20} spellcheck={false} value={text} onInput={(event) => { setText(event.currentTarget.value); setResult('') }} />}
+        {(id) => <JsonArea id={id} rows={12} value={text} set={(typed) => { setText(typed); setResult('') }} />}
       </Field>
       {declaration.malformed && <p class="warning">What is stored is not valid: {declaration.malformed}</p>}
       <Refused refusal={refusal} />
@@ -138,7 +146,7 @@ export function Schema({ ns }) {
     const deeds = differences(value.schema?.classes ?? {}, applied.value.schema.classes)
     return (
       <>
-        <Plan deeds={deeds} />
+        <Plan deeds={deeds} isEmpty={!deeds.length && !Object.keys(value.schema?.classes ?? {}).length} />
         <Deeds ns={ns} version={value.v} removed={deeds.filter(([, deed]) => deed === 'remove').map(([name]) => name)} asked={last.again} />
       </>
     )

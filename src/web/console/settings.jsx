@@ -1,5 +1,6 @@
 /* settings.jsx: the configuration of a namespace: state, message, label, access, origins, rules, quotas, records, workers. */
 import { useState } from 'preact/hooks'
+import { JsonArea } from './code.jsx'
 import { ChoiceField, Field, Form, Read, Refused, TextField, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { STATES } from './words.js'
@@ -99,7 +100,7 @@ function Editor({ ns, configuration, saved }) {
       {Object.entries(TEXTS).map(([name, label]) => (
         <div key={name}>
           <Field label={label} hint={HINTS[name]}>
-            {(id) => <textarea id={id} rows={draft[name] ? 12 : 2} spellcheck={false} value={draft[name]} onInput={(event) => set(name)(event.currentTarget.value)} />}
+            {(id) => <JsonArea id={id} rows={draft[name] ? 6 : 2} value={draft[name]} set={set(name)} />}
           </Field>
           {name === 'workers' && <NewQueue text={draft.workers} set={set('workers')} />}
         </div>

@@ -1,5 +1,6 @@
 /* tasks.jsx: the tasks of a namespace: what waits, what failed, and what an administrator does about it; the tasks of all namespaces. */
 import { useState } from 'preact/hooks'
+import { Json } from './code.jsx'
 import { Badge, ChoiceField, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { number, place, stampOf } from './words.js'
@@ -48,7 +49,7 @@ function Backlog({ ns }) {
     <Read of={backlog}>
       {({ queues, paused }) => (
         <>
-          <Table caption="Queues" heads={['Queue', 'Due', 'Later', 'Running', 'Parked', 'Failing', 'Oldest due', 'Actions']} rows={queues.map(row)} empty="No tasks are waiting." />
+          <Table caption="Queues" heads={['Queue', 'Due', 'Later', 'Running', 'Parked', 'Failing', 'Oldest due', 'Actions']} rows={queues.map(row)} empty={<>No tasks wait, run or have failed. Requests create them with the operation <code>task</code>.</>} />
           <Operation act={act} isBusy={isBusy} />
           <Refused refusal={refusal} />
           {paused.length > 0 && <Table caption="Paused" heads={['What', 'Since', 'Reason', 'Actions']} rows={paused.map(pause)} empty="Nothing is paused." />}
@@ -75,7 +76,7 @@ function Rules({ ns }) {
   )
   return (
     <Read of={rules}>
-      {(value) => <Table caption="Periodic tasks" heads={['Name', 'Operation', 'Period', 'State', 'Next time', 'Last fault', 'Module']} rows={value.rules.map(row)} empty="There are no periodic tasks." />}
+      {(value) => <Table caption="Periodic tasks" heads={['Name', 'Operation', 'Period', 'State', 'Next time', 'Last fault', 'Module']} rows={value.rules.map(row)} empty={<>There are no periodic tasks. Declare them on the server: <code>stampctl cron</code>.</>} />}
     </Read>
   )
 }
@@ -109,7 +110,7 @@ function Actions({ ns, task, done }) {
 /* Of the request that created the task: what a collector of traces is searched for. */
 const Trace = ({ of }) => of.trace ? <code title={of.trace}>{of.trace.slice(3, 35)}</code> : null
 
-function Attempts({ attempts }) {
+function Attempts({ attempts, empty }) {
   const row = (one, index) => (
     <tr key={index}>
       <td><Time stamp={one.stoptime} /></td>
@@ -120,7 +121,7 @@ function Attempts({ attempts }) {
       <td class="wide"><Trace of={one} /></td>
     </tr>
   )
-  return <Table caption="Attempts" heads={['End', 'Operation', 'Attempt', 'Result', 'Report', 'Trace']} rows={attempts.map(row)} empty="There were no attempts." />
+  return <Table caption="Attempts" heads={['End', 'Operation', 'Attempt', 'Result', 'Report', 'Trace']} rows={attempts.map(row)} empty={empty} />
 }
 
 function Task({ ns, id }) {
@@ -138,7 +139,7 @@ function Task({ ns, id }) {
                   {Object.entries(task).map(([name, value]) => (
                     <div key={name}>
                       <dt>{name}</dt>
-                      <dd>{['startat', 'starttime', 'created', 'parked', 'latest'].includes(name) ? <Time stamp={value} /> : <code>{JSON.stringify(value)}</code>}</dd>
+                      <dd>{['startat', 'starttime', 'created', 'parked', 'latest'].includes(name) ? <Time stamp={value} /> : <Json value={value} />}</dd>
                     </div>
                   ))}
                 </dl>
@@ -146,7 +147,7 @@ function Task({ ns, id }) {
               </>
             ) : <p>This task is done or was dropped.</p>}
             <h2>Attempts</h2>
-            <Attempts attempts={attempts} />
+            <Attempts attempts={attempts} empty="The task was not tried yet. It starts at its time, or when you press “Run now”." />
           </>
         )}
       </Read>
@@ -184,7 +185,8 @@ function Waiting({ ns }) {
       <Read of={tasks}>
         {(page) => (
           <>
-            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information', 'Progress']} rows={page.tasks.map(row)} empty="There are no such tasks." />
+            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information', 'Progress']} rows={page.tasks.map(row)}
+              empty={Object.values(filter).some(Boolean) ? 'There are no such tasks. Change a filter above.' : 'No tasks wait or run. Those that are done are in the history below.'} />
             {page.cursor && <p class="hint">The first {PAGE} are shown.</p>}
           </>
         )}
@@ -199,7 +201,7 @@ function History({ ns }) {
   return (
     <>
       <label class="check"><input type="checkbox" checked={onlyFailures} onChange={(event) => setOnly(event.currentTarget.checked)} /> failures only</label>
-      <Read of={history}>{({ attempts }) => <Attempts attempts={attempts} />}</Read>
+      <Read of={history}>{({ attempts }) => <Attempts attempts={attempts} empty={onlyFailures ? 'No attempt has failed. Clear “failures only” to see the others.' : 'No task was tried yet.'} />}</Read>
     </>
   )
 }
@@ -264,7 +266,8 @@ export function AllTasks() {
       <Read of={read}>
         {({ tasks, more, faults, cursor }) => (
           <>
-            <Table caption="Tasks of all namespaces" heads={['Id', 'Namespace', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information']} rows={tasks.map(row)} empty="There are no such tasks." />
+            <Table caption="Tasks of all namespaces" heads={['Id', 'Namespace', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information']} rows={tasks.map(row)}
+              empty={`There are no such tasks. Choose another state than “${LOOKS[look][0].toLowerCase()}” above.`} />
             {more.length > 0 && <p class="hint">These namespaces have more: {more.join(', ')}.</p>}
             {cursor && <p class="hint">Namespaces behind {cursor} are not shown.</p>}
             {faults.map((one) => <p key={one.ns} class="warning">The tasks of {one.ns} could not be read: <code>{one.code}</code></p>)}

@@ -15,7 +15,7 @@ export function Warnings() {
   return (
     <>
       <p class="row"><button type="button" onClick={read.again}>Read again</button></p>
-      <Read of={read}>{({ warnings }) => <Table caption="Warnings" heads={['Time', 'Level', 'Process', 'Line']} rows={warnings.map(row)} empty="There were no warnings since the server started." />}</Read>
+      <Read of={read}>{({ warnings }) => <Table caption="Warnings" heads={['Time', 'Level', 'Process', 'Line']} rows={warnings.map(row)} empty="There were no warnings since the server started. There is nothing to do." />}</Read>
     </>
   )
 }
