@@ -188,7 +188,7 @@ libstampd_a_SOURCES = \
 	src/edge/fcgi.c src/edge/fcgi.h \
 	src/edge/fcgi_listen.c \
 	src/edge/futex.c src/edge/futex.h \
-	src/edge/gunzip.c src/edge/gunzip.h \
+	src/edge/gzip.c src/edge/gzip.h \
 	src/edge/http.c src/edge/http.h \
 	src/edge/json/json.c src/edge/json/json.h \
 	src/edge/json/json_blank.h \

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "edge/gunzip.h"
+#include "edge/gzip.h"
 
 static bool is_coding(struct bytes value, const char *name)
 {
@@ -28,20 +28,20 @@ enum fault coding_unpack(const struct settings *settings, struct call *call, str
 {
     struct builder text = {0};
     long long ratio = settings->limit_body_ratio;
-    enum gunzip_outcome outcome = gunzip_text(builder_bytes(body), (size_t)most, (size_t)ratio, &text);
+    enum gzip_outcome outcome = gzip_unpack(builder_bytes(body), (size_t)most, (size_t)ratio, &text);
     builder_free(body);
     *body = text;
-    *size_r = (int64_t)text.size + (outcome == GUNZIP_TOO_LARGE);
+    *size_r = (int64_t)text.size + (outcome == GZIP_TOO_LARGE);
     switch (outcome) {
-    case GUNZIP_DONE:
+    case GZIP_DONE:
         return FAULT_NONE;
-    case GUNZIP_TOO_LARGE:
+    case GZIP_TOO_LARGE:
         return FAULT_ALIMIT;
-    case GUNZIP_TOO_DENSE:
+    case GZIP_TOO_DENSE:
         return reply_fault(call, reply, FAULT_ALIMIT, NULL, "limit_body_ratio",
                            arena_printf(call->arena, "%lld", ratio),
                            arena_printf(call->arena, "%lld", ratio + 1), NULL);
-    case GUNZIP_BROKEN:
+    case GZIP_BROKEN:
         break;
     }
     return reply_fault(call, reply, FAULT_ABODY, "The body is not gzip, or not all of it.", "body", NULL);

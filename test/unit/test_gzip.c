@@ -9,7 +9,7 @@
 
 #include <zlib.h>
 
-#include "edge/gunzip.h"
+#include "edge/gzip.h"
 
 enum { MOST = 1 << 20, RATIO = 100 };
 
@@ -46,7 +46,7 @@ static void test_texts_of_all_sizes_come_back(void **state UNUSED)
         struct builder text = {0}, packed = {0}, back = {0};
         builder_add_text(&back, "before");
         add_noise(&text, sizes[i]);
-        assert_int_equal(gunzip_text(pack(builder_bytes(&text), &packed), MOST, RATIO, &back), GUNZIP_DONE);
+        assert_int_equal(gzip_unpack(pack(builder_bytes(&text), &packed), MOST, RATIO, &back), GZIP_DONE);
         assert_int_equal(back.size, 6 + sizes[i]);
         assert_memory_equal(back.data, "before", 6);
         if (sizes[i])
@@ -62,7 +62,7 @@ static void test_members_are_one_text(void **state UNUSED)
     struct builder packed = {0}, back = {0};
     pack(BYTES("one "), &packed);
     pack(BYTES("text"), &packed);
-    assert_int_equal(gunzip_text(builder_bytes(&packed), MOST, RATIO, &back), GUNZIP_DONE);
+    assert_int_equal(gzip_unpack(builder_bytes(&packed), MOST, RATIO, &back), GZIP_DONE);
     assert_true(bytes_equal(builder_bytes(&back), BYTES("one text")));
     builder_free(&packed);
     builder_free(&back);
@@ -74,14 +74,14 @@ static void test_what_is_not_whole_is_broken(void **state UNUSED)
     struct bytes whole = pack(BYTES("a text of some length"), &packed);
     for (size_t size = 0; size < whole.size; size++) {
         builder_clear(&back, 0);
-        assert_int_equal(gunzip_text((struct bytes){whole.data, size}, MOST, RATIO, &back), GUNZIP_BROKEN);
+        assert_int_equal(gzip_unpack((struct bytes){whole.data, size}, MOST, RATIO, &back), GZIP_BROKEN);
     }
     packed.data[packed.size - 6] ^= 1; /* of its sum */
-    assert_int_equal(gunzip_text(whole, MOST, RATIO, &back), GUNZIP_BROKEN);
+    assert_int_equal(gzip_unpack(whole, MOST, RATIO, &back), GZIP_BROKEN);
     packed.data[packed.size - 6] ^= 1;
     builder_add_text(&packed, "x");
-    assert_int_equal(gunzip_text(builder_bytes(&packed), MOST, RATIO, &back), GUNZIP_BROKEN);
-    assert_int_equal(gunzip_text(BYTES("{\"param\":{}}"), MOST, RATIO, &back), GUNZIP_BROKEN);
+    assert_int_equal(gzip_unpack(builder_bytes(&packed), MOST, RATIO, &back), GZIP_BROKEN);
+    assert_int_equal(gzip_unpack(BYTES("{\"param\":{}}"), MOST, RATIO, &back), GZIP_BROKEN);
     builder_free(&packed);
     builder_free(&back);
 }
@@ -91,27 +91,54 @@ static void test_no_more_than_the_limits_is_made(void **state UNUSED)
     struct builder text = {0}, packed = {0}, back = {0};
     add_noise(&text, 200000);
     struct bytes noise = pack(builder_bytes(&text), &packed);
-    assert_int_equal(gunzip_text(noise, 200000, RATIO, &back), GUNZIP_DONE);
+    assert_int_equal(gzip_unpack(noise, 200000, RATIO, &back), GZIP_DONE);
     builder_clear(&back, 0);
-    assert_int_equal(gunzip_text(noise, 199999, RATIO, &back), GUNZIP_TOO_LARGE);
+    assert_int_equal(gzip_unpack(noise, 199999, RATIO, &back), GZIP_TOO_LARGE);
     assert_int_equal(back.size, 199999);
     builder_clear(&back, 0);
     builder_clear(&packed, 0);
     memset(text.data, 'a', text.size);
     struct bytes dense = pack(builder_bytes(&text), &packed);
-    assert_int_equal(gunzip_text(dense, MOST, RATIO, &back), GUNZIP_TOO_DENSE);
-    assert_int_equal(back.size, GUNZIP_FREE);
+    assert_int_equal(gzip_unpack(dense, MOST, RATIO, &back), GZIP_TOO_DENSE);
+    assert_int_equal(back.size, GZIP_FREE);
     builder_clear(&back, 0);
-    assert_int_equal(gunzip_text(dense, MOST, 1100, &back), GUNZIP_DONE);
+    assert_int_equal(gzip_unpack(dense, MOST, 1100, &back), GZIP_DONE);
     builder_clear(&back, 0);
-    assert_int_equal(gunzip_text(dense, 1000, RATIO, &back), GUNZIP_TOO_LARGE);
+    assert_int_equal(gzip_unpack(dense, 1000, RATIO, &back), GZIP_TOO_LARGE);
     builder_clear(&packed, 0);
     builder_clear(&back, 0);
-    text.size = GUNZIP_FREE;
-    assert_int_equal(gunzip_text(pack(builder_bytes(&text), &packed), MOST, 10, &back), GUNZIP_DONE);
+    text.size = GZIP_FREE;
+    assert_int_equal(gzip_unpack(pack(builder_bytes(&text), &packed), MOST, 10, &back), GZIP_DONE);
     builder_free(&text);
     builder_free(&packed);
     builder_free(&back);
+}
+
+/* In pieces of several sizes, of which most give nothing yet. */
+static void test_what_is_packed_comes_back(void **state UNUSED)
+{
+    static const size_t pieces[] = {1, 1000, 65536, 65537, 300000};
+    struct builder text = {0}, packed = {0}, back = {0};
+    add_noise(&text, 400000);
+    memset(text.data, 'a', 100000);
+    for (size_t i = 0; i < COUNT_OF(pieces); i++)
+        for (size_t size = 0; size <= text.size; size += text.size / 2) {
+            struct gzip_packer *packer = gzip_packer_create();
+            struct bytes rest = {text.data, size};
+            do {
+                struct bytes piece = {rest.data, rest.size < pieces[i] ? rest.size : pieces[i]};
+                rest = (struct bytes){rest.data + piece.size, rest.size - piece.size};
+                gzip_packer_add(packer, piece, !rest.size, &packed);
+            } while (rest.size);
+            gzip_packer_destroy(packer);
+            assert_int_equal(gzip_unpack(builder_bytes(&packed), MOST, 1100, &back), GZIP_DONE);
+            assert_int_equal(back.size, size);
+            assert_true(bytes_equal(builder_bytes(&back), (struct bytes){text.data, size}));
+            builder_clear(&packed, 0);
+            builder_clear(&back, 0);
+        }
+    gzip_packer_destroy(NULL);
+    builder_free(&text);
 }
 
 int main(void)
@@ -121,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_members_are_one_text),
         cmocka_unit_test(test_what_is_not_whole_is_broken),
         cmocka_unit_test(test_no_more_than_the_limits_is_made),
+        cmocka_unit_test(test_what_is_packed_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
