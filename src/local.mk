@@ -410,6 +410,7 @@ libstampd_a_SOURCES = \
 	src/operation/classes.c src/operation/classes.h \
 	src/operation/collections/collection.c src/operation/collections/collection.h \
 	src/operation/collections/collection_judged.c src/operation/collections/collection_judged.h \
+	src/operation/collections/collection_kept.c src/operation/collections/collection_kept.h \
 	src/operation/collections/collection_request.c \
 	src/operation/cursor.c src/operation/cursor.h \
 	src/operation/documents/build.c src/operation/documents/build.h \

@@ -44,6 +44,7 @@ NUMBER(journal_idle_s, 600, 1, 864000, "s", "stamp-journal closes a TCP connecti
 TEXT(journal_listen, "", "Address and port, 192.0.2.1:7411 or [::]:7411, at which stamp-journal listens for TCP with TLS; empty: on its Unix socket only.")
 NUMBER(keep_deletions_days, 60, 8, 3650, "days", "Deleted documents and departures from collections are kept this long, then purged; zombieDays of a class takes precedence.")
 NUMBER(keep_interval_s, 600, 0, 86400, "s", "Interval of purges, in every namespace, by a separate process; 0: by `stampctl ns purge` only, but documents still expire.")
+NUMBER(kept_streams_mb, 32, 0, 65536, "MiB", "Memory beside the shared segment for whole collections that were streamed, compressed, while nothing changes in them; 0: none.")
 NUMBER(limit_address_mails, 5, 1, 1000, "mails/h", "Mails about accounts that may be requested for one address, or for one name, in an hour, of each kind.")
 NUMBER(limit_anonymous_body_bytes, 524288, 1024, 1073741824, "bytes", "Largest body of a request without a key that may not change anything.")
 NUMBER(limit_answer_bytes, 33554432, 4194304, 1073741824, "bytes", "Largest answer to a request; the rest comes with the next one.")

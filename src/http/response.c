@@ -322,6 +322,8 @@ static void add_content(const struct reply *reply, const char *mime, struct buil
         builder_add_text(head, "Content-Type: " MIME_JSON "\r\n");
     else
         add_header(head, "Content-Type", mime);
+    if (reply->is_gzip && !reply->fault)
+        add_header(head, "Content-Encoding", "gzip");
     if (is_open(reply))
         return;
     builder_add_text(head, "Content-Length: ");

@@ -70,6 +70,7 @@ struct reply {
     const char *detail;                         /* one more sentence for people; may be NULL */
     const char *at; /* of the argument, a JSON pointer from all arguments as one object; NULL: no argument */
     const char *mime;    /* of the result; JSON: in its envelope, with synchronisations; others: unchanged */
+    bool is_gzip;        /* the result is compressed; nginx unpacks it for clients that cannot */
     bool is_replayed;    /* the stored answer to the same request */
     int status;          /* of HTTP, where the fault does not define it; 0: 200 */
     int fault_status;    /* of HTTP with a fault, instead of the fault's own; 0: the fault's own */

@@ -7,6 +7,7 @@
 #include "segment/segment.h"
 
 struct builder;
+struct collection_kept;
 struct collection_unchanged;
 struct configurations;
 struct instance;
@@ -21,6 +22,7 @@ struct worker_context {
     struct configurations *configurations;     /* configurations.h */
     struct verified_tokens *verified_tokens;   /* verified_tokens.h */
     struct collection_unchanged *unchanged;    /* collection_unchanged.h; NULL: none */
+    struct collection_kept *kept_streams;      /* collection_kept.h; NULL: none */
     struct blob_store *blobs;                  /* blob_store.h; NULL: the process serves no attachments */
     const struct object_stores *object_stores; /* object_stores.h; NULL: none, or they cannot be read */
     bool decodes;                    /* the process may wait for the decoder of images (blob/thumbnailer.h) */

@@ -29,6 +29,7 @@
 #include "segment/warnings.h"
 #include "edge/fcgi.h"
 #include "edge/mapping.h"
+#include "operation/collections/collection_kept.h"
 #include "operation/module/module.h"
 #include "serve/supervisor.h"
 #include "base/identity.h"
@@ -161,6 +162,7 @@ static bool open_segment(struct master *master, char *problem)
                                       .public_answers_bytes = (size_t)settings->public_answers_mb << 20};
     if (!segment_open_sized(&master->segment, path, &sizes, problem, PROBLEM_BYTES))
         return false;
+    collection_kept_clear(settings);
     public_answers_set_form(master->segment, public_reads_form(settings));
     warnings_start(master->segment);
     lineage_file_read(settings, master->segment);
@@ -320,6 +322,7 @@ static void close_master(struct master *master)
         warnings_stop();
         records_erase(master->segment->records);
         records_close(master->segment->records);
+        collection_kept_clear(present_settings(master));
         segment_open_erase(master->segment);
     }
     segment_close(master->segment);

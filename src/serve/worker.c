@@ -29,6 +29,7 @@
 #include "operation/access/configurations.h"
 #include "operation/access/verified_tokens.h"
 #include "operation/collections/collection.h"
+#include "operation/collections/collection_kept.h"
 #include "operation/module/module.h"
 #include "operation/reply.h"
 #include "segment/counts/losses.h"
@@ -185,6 +186,7 @@ static void open_worker(struct worker *worker, int wake)
         .configurations = configurations_create(),
         .verified_tokens = verified_tokens_create(),
         .unchanged = collection_unchanged_create(),
+        .kept_streams = collection_kept_create(heritage->settings),
         .blobs =
             blob_store_open(heritage->settings->blob_directory, identity_socket_group(heritage->settings)),
         .object_stores = worker->object_stores,
@@ -205,6 +207,7 @@ static void close_worker(struct worker *worker)
     fcgi_close(worker->fcgi);
     verified_tokens_destroy(worker->worker_context.verified_tokens);
     collection_unchanged_destroy(worker->worker_context.unchanged);
+    collection_kept_destroy(worker->worker_context.kept_streams);
     configurations_destroy(worker->worker_context.configurations);
     documents_destroy(worker->worker_context.documents);
     blob_store_close(worker->worker_context.blobs);

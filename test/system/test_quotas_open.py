@@ -18,7 +18,7 @@ from test_live import live_pid
 WORKERS = 6
 STACK = {'workers': WORKERS, 'namespaces': {'z': 'closed', 'team': 'closed', 'other': 'open'},
          'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0, 'limit_stream_ms': 600000,
-                      'limit_operation_s': 600}}
+                      'limit_operation_s': 600, 'kept_streams_mb': 0}}
 MOST = 2
 SUBJECTS, CALLERS = ('address', 'account', 'namespace'), ('nobody', 'named', 'anonymous', 'service')
 SCHEMA = {'Note': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}},

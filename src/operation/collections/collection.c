@@ -17,6 +17,7 @@
 #include "operation/attempt.h"
 #include "operation/builtin.h"
 #include "operation/collections/collection_judged.h"
+#include "operation/collections/collection_kept.h"
 #include "operation/quota.h"
 #include "operation/reply.h"
 #include "store/collections/store_collection.h"
@@ -30,7 +31,8 @@
  *
  * Where rules decide, it is made of judged pages (collection_judged.h).  Elsewhere
  * documents go from the database to the client: no cache stores them, and a worker holds at most one piece
- * and one item of them.  All are of one snapshot, whose horizon is in the token. */
+ * and one item of them.  All are of one snapshot, whose horizon is in the token.  What is sent may be kept
+ * for other callers (collection_kept.h). */
 
 enum { PIECE_BYTES = 128 * 1024 };
 
@@ -83,17 +85,36 @@ struct writing {
     struct attempt *attempt;
     const struct collection_request *request;
     struct builder *lines;
+    struct kept_stream *kept; /* NULL: it is not kept, and sent as it is */
+    struct builder packed;    /* of what is kept */
     int64_t members;
 };
 
 static enum fault collection_stream_send(struct writing *writing)
 {
     struct reply *reply = writing->attempt->reply;
+    struct builder *text = reply->is_gzip ? &writing->packed : writing->lines;
     if (clock_monotonic_ms() > writing->attempt->call->deadline_ms ||
-        !reply->outlet->send(reply->outlet, reply, builder_bytes(writing->lines)))
+        !reply->outlet->send(reply->outlet, reply, builder_bytes(text)))
         return FAULT_XTIME;
-    writing->lines->size = 0;
+    text->size = 0;
     return FAULT_NONE;
+}
+
+/* Sends the lines so far. */
+static enum fault send_lines(struct writing *writing, bool is_last)
+{
+    struct reply *reply = writing->attempt->reply;
+    if (writing->kept && is_last && !reply->outlet->is_open) {
+        collection_kept_decline(writing->kept);
+        writing->kept = NULL;
+    }
+    if (!writing->kept)
+        return collection_stream_send(writing);
+    reply->is_gzip = true;
+    collection_kept_add(writing->kept, builder_bytes(writing->lines), is_last, &writing->packed);
+    writing->lines->size = 0;
+    return collection_stream_send(writing);
 }
 
 static void end_line(struct writing *writing)
@@ -112,7 +133,7 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
     bool has_items = false;
     enum fault fault;
     while (!(fault = store_stream_next(stream, &row)) && row) {
-        if (lines->size >= PIECE_BYTES && (fault = collection_stream_send(writing)))
+        if (lines->size >= PIECE_BYTES && (fault = send_lines(writing, false)))
             return fault;
         if (row->is_first) {
             end_line(writing);
@@ -136,7 +157,8 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
 
 static enum fault write_stream(struct writing *writing, struct store_stream *stream)
 {
-    enum fault fault = collection_stream_send(writing); /* the head, which cannot be taken back */
+    /* The head, which cannot be taken back.  Of what is kept it depends on the size of the first piece. */
+    enum fault fault = writing->kept ? FAULT_NONE : collection_stream_send(writing);
     if (!fault)
         fault = write_rows(writing, stream);
     store_stream_end(stream);
@@ -145,7 +167,7 @@ static enum fault write_stream(struct writing *writing, struct store_stream *str
     builder_printf(writing->lines, "{\"members\":%" PRId64 ",", writing->members);
     collection_request_write_token(writing->attempt->call, writing->request, writing->lines);
     builder_add_text(writing->lines, "}\n");
-    return collection_stream_send(writing);
+    return send_lines(writing, true);
 }
 
 /* Callers other than administrators get less time of a worker than an operation may take. */
@@ -168,7 +190,8 @@ static enum fault explain_time(const struct attempt *attempt, enum fault fault)
         NULL);
 }
 
-static enum fault answer_stream(struct attempt *attempt, const struct collection_request *request)
+static enum fault query_stream(struct attempt *attempt, const struct collection_request *request,
+                               struct kept_stream *kept)
 {
     struct reply *reply = attempt->reply;
     const struct reader reader = {attempt->worker_context->settings, attempt->call, reply};
@@ -191,7 +214,7 @@ static enum fault answer_stream(struct attempt *attempt, const struct collection
     collection_request_begin(&begun.position, &page, query.minute);
     reply->mime = MIME_LINES;
     struct builder lines = {0};
-    struct writing writing = {.attempt = attempt, .request = &begun, .lines = &lines};
+    struct writing writing = {.attempt = attempt, .request = &begun, .lines = &lines, .kept = kept};
     if (reply->outlet->is_head) {
         fault = collection_stream_send(&writing);
         store_stream_end(stream);
@@ -199,7 +222,32 @@ static enum fault answer_stream(struct attempt *attempt, const struct collection
         fault = write_stream(&writing, stream);
     }
     builder_free(&lines);
+    builder_free(&writing.packed);
     return fault;
+}
+
+static enum fault send_kept(struct attempt *attempt, struct kept_stream *kept)
+{
+    struct reply *reply = attempt->reply;
+    struct writing writing = {.attempt = attempt};
+    enum fault fault = FAULT_NONE;
+    reply->mime = MIME_LINES;
+    reply->is_gzip = true;
+    do {
+        fault = collection_kept_read(kept, &writing.packed) ? FAULT_NONE : FAULT_BINTERNAL;
+    } while (!fault && writing.packed.size && !(fault = collection_stream_send(&writing)));
+    builder_free(&writing.packed);
+    return fault;
+}
+
+static enum fault answer_stream(struct attempt *attempt, const struct collection_request *request)
+{
+    enum collection_kept_state state;
+    struct kept_stream *kept;
+    enum fault fault = collection_kept_find(attempt, request, &state, &kept);
+    if (fault)
+        return fault;
+    return state == COLLECTION_KEPT_WHOLE ? send_kept(attempt, kept) : query_stream(attempt, request, kept);
 }
 
 /* Afterwork: sends the whole collection when a stream was requested. */
