@@ -2,6 +2,7 @@
 import urllib.parse
 from dataclasses import dataclass, field
 
+import stack
 from figures import Row, started
 from generators import rounds, wrk
 from servers import ask, imitate, to_json
@@ -10,6 +11,8 @@ CONNECTIONS = 32  # of a load of cheap requests
 BEST = 'empty, lean nginx'
 PREFORK = 'libfcgi prefork'
 FILE = 'nginx, a file'
+WORKER = 'by a worker'
+MODULE = stack.BUILD / 'nginx/module/ngx_http_stampd_module.so'
 
 
 @dataclass
@@ -95,6 +98,18 @@ def resource(options):
     yield from measure(options, resource_questions, ('empty',))
 
 
+def public(options):
+    """What the module of nginx answers, beside the same server without it and a file of nginx."""
+    if not MODULE.exists():
+        return
+    with started(BEST, public_answers_mb=16) as (server, lean), started() as (without,):
+        for question, of_worker in zip(resource_questions(server), resource_questions(without)):
+            answer = imitate(server, [lean], question)
+            yield Row(f'{question.figure} ({len(answer):,} B answered)', rounds(options.pairs, {
+                'stampd, in nginx': side(options, server, question), WORKER: side(options, without, of_worker), FILE: file_side(options, lean)},
+                options.calm), {WORKER: 2.4, FILE: 0.9 if question.etag else 0.85})
+
+
 def read32_questions(server):
     names = [f'n{i}' for i in range(32)]
     put_documents(server, names, 5, 100)
@@ -136,4 +151,4 @@ def delta(options):
     yield from measure(options, delta_questions, ('empty',))
 
 
-READS = (read, resource, read32, sync, delta)
+READS = (read, resource, public, read32, sync, delta)
