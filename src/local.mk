@@ -21,6 +21,7 @@ libstampd_a_SOURCES = \
 	src/base/heap.c src/base/heap.h \
 	src/base/identity.c src/base/identity.h \
 	src/base/log.c src/base/log.h \
+	src/base/logging/log_json.c src/base/logging/log_json.h \
 	src/base/memory.c src/base/memory.h \
 	src/base/names.c src/base/names.h \
 	src/base/pairs.c src/base/pairs.h \

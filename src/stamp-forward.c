@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "forward/forwarder.h"
@@ -66,7 +67,8 @@ int main(int argc, char **argv)
     bool is_right = forward_settings_load(&settings, path, problem, sizeof problem);
     if (!is_right)
         fprintf(stderr, "stamp-forward: %s\n", problem);
-    log_open("stamp-forward", LOG_LEVEL_INFO, false);
+    log_open("stamp-forward", LOG_LEVEL_INFO, false,
+             is_right && strcmp(settings.log_format, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT);
     int status = !is_right ? 1 : is_test ? forwarder_check(&settings) : forwarder_run(&settings, until_empty);
     forward_settings_free(&settings);
     return status;

@@ -86,7 +86,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct control control = {.arena = arena_create("process"), .config = CONTROL_CONFIG_DEFAULT};
-    log_open("stampctl", LOG_LEVEL_ERROR, false);
+    log_open("stampctl", LOG_LEVEL_ERROR, false, LOG_FORMAT_TEXT);
     int status = stampctl_run(&control, argc, argv);
     if (fflush(stdout) != 0 && status == CONTROL_DONE) {
         message_print("standard output: %m");

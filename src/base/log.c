@@ -13,16 +13,20 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/logging/log_json.h"
 
 static const char *program_name = "stampd";
 static enum log_level wanted_level = LOG_LEVEL_INFO;
-static bool use_syslog;
+static bool use_syslog, is_json;
 static bool is_journal; /* standard error is read by systemd, which takes <N> for the priority */
 static const char *request_id, *trace;
 enum {
     IDS_MOST = 152, /* bytes that the request and the trace take in a line, with their labels */
     ID_MOST = 64,
     TRACE_STATE_MOST = 512,
+    TEXT_MOST = 2048, /* bytes of a line of text */
+    TIME_BYTES = 32,
+    LINE_ENDS = 8, /* the priority for the journal, and the end */
 };
 static const char state_label[] = " tracestate=";
 static void (*listener)(enum log_level level, const char *text, size_t size);
@@ -42,9 +46,10 @@ static bool is_read_by_journal(void)
            fstat(STDERR_FILENO, &status) == 0 && device == status.st_dev && inode == status.st_ino;
 }
 
-void log_open(const char *program, enum log_level level, bool to_syslog)
+void log_open(const char *program, enum log_level level, bool to_syslog, enum log_format format)
 {
     is_journal = !to_syslog && is_read_by_journal();
+    is_json = format == LOG_FORMAT_JSON;
     program_name = program;
     wanted_level = level;
     use_syslog = to_syslog;
@@ -72,38 +77,89 @@ void log_set_listener(void (*new_listener)(enum log_level level, const char *tex
     listener = new_listener;
 }
 
-/* Adds so many bytes of it to what the line has; nothing if there is no room. */
-static size_t add_id(char *line, size_t used, size_t size, const char *label, const char *id, size_t id_size)
+static void write_time(char time_r[TIME_BYTES])
 {
-    size_t label_size = strlen(label);
-    if (!id || label_size + id_size >= size - used)
-        return used;
-    memcpy(line + used, label, label_size);
-    memcpy(line + used + label_size, id, id_size);
-    return used + label_size + id_size;
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    size_t used = strftime(time_r, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(time_r + used, TIME_BYTES - used, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-/* Of the trace, behind its first blank; NULL: none. */
-static const char *find_state(void)
+/* The request, the trace, and what is behind the first blank of it. */
+static void find_ids(struct log_event *event)
 {
     const char *blank = trace ? strchr(trace, ' ') : NULL;
-    return blank ? blank + 1 : NULL;
+    if (request_id)
+        event->request = (struct bytes){request_id, strnlen(request_id, ID_MOST)};
+    if (trace)
+        event->trace = (struct bytes){trace, blank ? (size_t)(blank - trace) : strnlen(trace, ID_MOST)};
+    if (blank)
+        event->tracestate = (struct bytes){blank + 1, strnlen(blank + 1, TRACE_STATE_MOST)};
 }
 
-/* Bytes of a line that are kept for both, behind its words. */
-static size_t reserved_bytes(void)
+static struct log_event log_begin(enum log_level level, char time_r[TIME_BYTES], struct bytes message)
 {
-    const char *state = find_state();
-    return IDS_MOST + (state ? sizeof state_label + strnlen(state, TRACE_STATE_MOST) : 0);
+    write_time(time_r);
+    struct log_event event = {.time = time_r,
+                              .level = level_words[level],
+                              .program = program_name,
+                              .pid = (int)getpid(),
+                              .message = message};
+    find_ids(&event);
+    return event;
 }
 
-/* tracestate, which may have blanks and quotes, is the end of its line. */
-static size_t add_trace(char *line, size_t used, size_t size)
+/* What stands before the words in a line of text, and before the object of JSON. */
+static size_t log_add_head(char *line, enum log_level level, const struct log_event *event)
 {
-    const char *state = find_state();
-    size_t parent = state ? (size_t)(state - 1 - trace) : trace ? strnlen(trace, ID_MOST) : 0;
-    used = add_id(line, used, size, " trace=", trace, parent);
-    return add_id(line, used, size, state_label, state, state ? strnlen(state, TRACE_STATE_MOST) : 0);
+    size_t used = is_journal ? (size_t)snprintf(line, TEXT_MOST, "<%d>", syslog_levels[level]) : 0;
+    if (!use_syslog && !is_json)
+        used += (size_t)snprintf(line + used, TEXT_MOST - used, "%s %s[%d] %s: ", event->time, event->program,
+                                 event->pid, event->level);
+    return used;
+}
+
+/* Adds the id to what the line has; nothing if there is none, or no room. */
+static size_t add_id(char *line, size_t used, const char *label, struct bytes id)
+{
+    size_t label_size = strlen(label);
+    if (!id.data || label_size + id.size >= TEXT_MOST - used)
+        return used;
+    memcpy(line + used, label, label_size);
+    memcpy(line + used + label_size, id.data, id.size);
+    return used + label_size + id.size;
+}
+
+/* The words, shortened if necessary, and the ids; tracestate, which may have blanks and quotes, is the end of
+ * the line. */
+static size_t add_words(char *line, size_t used, const struct log_event *event)
+{
+    size_t state = event->tracestate.data ? sizeof state_label + event->tracestate.size : 0;
+    size_t room = TEXT_MOST - used - IDS_MOST - state;
+    size_t words = event->message.size < room ? event->message.size : room - 1;
+    memcpy(line + used, event->message.data, words);
+    used = add_id(line, used + words, " request=", event->request);
+    used = add_id(line, used, " trace=", event->trace);
+    used = add_id(line, used, state_label, event->tracestate);
+    for (size_t i = 0; i < used; i++) /* input from a client must not forge a second line */
+        if ((unsigned char)line[i] < ' ')
+            line[i] = ' ';
+    return used;
+}
+
+/* The line has room for its end. */
+static void log_write_line(enum log_level level, char *line, size_t size)
+{
+    if (use_syslog) {
+        line[size] = '\0';
+        syslog(syslog_levels[level], "%s", line);
+        return;
+    }
+    line[size++] = '\n';
+    /* If this fails, there is nowhere left to report it. */
+    ssize_t written UNUSED = write(STDERR_FILENO, line, size);
 }
 
 static void emit(enum log_level level, const char *format, va_list arguments)
@@ -111,41 +167,13 @@ static void emit(enum log_level level, const char *format, va_list arguments)
     if (level > wanted_level)
         return;
     int saved_errno = errno;
-    char line[2048];
-    size_t used = 0;
-    if (!use_syslog) {
-        struct timespec now;
-        struct tm parts;
-        clock_gettime(CLOCK_REALTIME, &now);
-        gmtime_r(&now.tv_sec, &parts);
-        if (is_journal)
-            used = (size_t)snprintf(line, sizeof line, "<%d>", syslog_levels[level]);
-        used += strftime(line + used, sizeof line - used, "%Y-%m-%dT%H:%M:%S", &parts);
-        used +=
-            (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
-                             program_name, (int)getpid(), level_words[level]);
-    }
-    const size_t start = used;
-    const size_t room = sizeof line - used - reserved_bytes();
-    int wrote = vsnprintf(line + used, room, format, arguments);
-    if (wrote > 0)
-        used += (size_t)wrote < room ? (size_t)wrote : room - 1;
-    used = add_id(line, used, sizeof line, " request=", request_id,
-                  request_id ? strnlen(request_id, ID_MOST) : 0);
-    used = add_trace(line, used, sizeof line);
-    for (size_t i = 0; i < used; i++) /* input from a client must not forge a second line */
-        if ((unsigned char)line[i] < ' ')
-            line[i] = ' ';
+    char words[TEXT_MOST], time[TIME_BYTES], line[LOG_JSON_BYTES + LINE_ENDS];
+    int size = vsnprintf(words, sizeof words, format, arguments);
+    struct log_event event = log_begin(level, time, (struct bytes){words, size > 0 ? strlen(words) : 0});
+    size_t start = log_add_head(line, level, &event), used = add_words(line, start, &event);
     if (listener)
         listener(level, line + start, used - start);
-    if (use_syslog) {
-        line[used] = '\0';
-        syslog(syslog_levels[level], "%s", line);
-    } else {
-        line[used++] = '\n';
-        /* If this fails, there is nowhere left to report it. */
-        ssize_t written UNUSED = write(STDERR_FILENO, line, used);
-    }
+    log_write_line(level, line, is_json ? start + log_json_compose(line + start, &event) : used);
     errno = saved_errno;
 }
 

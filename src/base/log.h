@@ -1,20 +1,22 @@
-/* log: one line per event on standard error or to syslog: time, level, pid, message with key=value.  Verbs
- * rank severity.  Never log a secret: keys, bodies, contents of documents. */
+/* log: one line per event on standard error or to syslog: time, level, pid, message with key=value, as text
+ * or as an object of JSON (log_json.h).  Verbs rank severity.  Never log a secret: keys, bodies, contents of
+ * documents. */
 #ifndef STAMPD_BASE_LOG_H
 #define STAMPD_BASE_LOG_H
 
 #include "base/base.h"
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 /* `program` is kept, not copied.  Lines for systemd's journal (JOURNAL_STREAM) begin with their priority, <3>
- * to <7>.  Before this call lines go to standard error at level info. */
-void log_open(const char *program, enum log_level level, bool to_syslog);
+ * to <7>.  Before this call lines go to standard error at level info, as text. */
+void log_open(const char *program, enum log_level level, bool to_syslog, enum log_format format);
 /* In a child, before it closes its descriptors: the next line opens the log again.  What the parent has
  * counted (log_often) is the parent's. */
 void log_close(void);
 void log_set_level(enum log_level level);
-/* Calls this with each line that is written, without the time and the program; the text is valid during the
+/* Calls this with each line that is written, as text without the time and the program; it is valid during the
  * call only.  NULL: nobody.  The listener must not log. */
 void log_set_listener(void (*listener)(enum log_level level, const char *text, size_t size));
 /* Adds this id to every log line until it is set to NULL; kept, not copied. */

@@ -394,8 +394,9 @@ void settings_describe(void (*write_line)(const char *line))
 
 void settings_open_log(const struct settings *settings, const char *program)
 {
-    /* log_level has the words of enum log_level, in its order. */
-    log_open(program, (enum log_level)settings->log_level, settings->log_to == LOG_TO_SYSLOG);
+    /* log_level has the words of enum log_level, log_format those of enum log_format, in their order. */
+    log_open(program, (enum log_level)settings->log_level, settings->log_to == LOG_TO_SYSLOG,
+             (enum log_format)settings->log_format);
 }
 
 bool settings_segment_path(const struct settings *settings, char *path_r, size_t path_size)

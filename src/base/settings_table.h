@@ -124,6 +124,7 @@ NUMBER(live_memory_mb, 256, 1, 1048576, "MiB", "Memory for the requests and defi
 NUMBER(live_records, 100, 0, 10000, "definitions", "Definitions of records of one connection for live events; 0: none.")
 NUMBER(live_stall_s, 30, 1, 3600, "s", "A connection for live events whose client has not read anything for this long is closed.")
 NUMBER(lock_timeout_ms, 5000, 10, 600000, "ms", "Time that a commit may wait for a lock.")
+CHOICE(log_format, "text", "text json", "How lines of the log are written, and those of nginx's access log.")
 CHOICE(log_level, "info", "error warning info debug", "Least severe messages that are logged.")
 CHOICE(log_to, "stderr", "stderr syslog", "Where messages are logged.")
 TEXT(mail_ca_file, "", "Certificate authorities for the mail server, PEM; empty: the system's.")

@@ -109,10 +109,15 @@ bool forward_settings_load(struct forward_settings *settings, const char *path, 
     struct pairs pairs = {forward_settings_take_pair, &reader, detail, sizeof detail, .has_sections = false};
     set_defaults(settings);
     bool is_read = pairs_read(&pairs, path);
+    bool is_format_known =
+        is_read && (strcmp(settings->log_format, "text") == 0 || strcmp(settings->log_format, "json") == 0);
     bool has_all = is_read && *settings->url && *settings->key_file && *settings->spool;
-    if (has_all && is_url(settings->url))
+    if (has_all && is_format_known && is_url(settings->url))
         return true;
-    if (has_all)
+    if (is_read && !is_format_known)
+        snprintf(problem, problem_size, "%s: log_format = %s: expected text or json", path,
+                 settings->log_format);
+    else if (has_all)
         snprintf(problem, problem_size, "%s: url = %s: https://host or https://host:port is expected", path,
                  settings->url);
     else if (is_read)

@@ -7,6 +7,7 @@ NUMBER(batch_records, 500, 1, 10000, "records", "Most records of a batch; at mos
 TEXT(ca_file, "", "PEM file of the authorities of the server's certificate; empty: those of the system.")
 NUMBER(dead_in_a_row, 20, 1, 1000000, "records", "After so many dead letters of a namespace in a row its records wait until one is stored.")
 TEXT(key_file, "", "File with the key of the forwarder, a service key or the administrator's key; needed.")
+TEXT(log_format, "text", "How lines of the log are written: text or json.")
 TEXT(spool, "/var/spool/stampd", "Folder of the spool.")
 NUMBER(timeout_s, 60, 1, 3600, "s", "A request that takes longer has failed.")
 TEXT(url, "", "Address of the server, https://host:port; needed.")

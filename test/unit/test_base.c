@@ -197,7 +197,7 @@ static void write_a_wild_line(void)
 {
     static char id[200];
     memset(id, 'i', sizeof id - 1);
-    log_open("test", LOG_LEVEL_INFO, false);
+    log_open("test", LOG_LEVEL_INFO, false, LOG_FORMAT_TEXT);
     log_set_request_id(id);
     log_debug("not written");
     char *text = malloc(5000);

@@ -29,7 +29,7 @@ static char path[64];
 
 static int make_folder(void **state UNUSED)
 {
-    log_open("test_fcgi", LOG_LEVEL_ERROR, false);
+    log_open("test_fcgi", LOG_LEVEL_ERROR, false, LOG_FORMAT_TEXT);
     signal(SIGPIPE, SIG_IGN);
     if (!mkdtemp(folder))
         return -1;

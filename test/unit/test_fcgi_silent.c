@@ -95,7 +95,7 @@ static void silent_requests_are_ended(void **state UNUSED)
 
 static int start(void **state UNUSED)
 {
-    log_open("test_fcgi_silent", LOG_LEVEL_ERROR, false);
+    log_open("test_fcgi_silent", LOG_LEVEL_ERROR, false, LOG_FORMAT_TEXT);
     signal(SIGPIPE, SIG_IGN);
     folder_make();
     return 0;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/logging/log_json.h"
 
 static int errors;       /* the former standard error */
 static FILE *written;    /* the present one */
@@ -150,6 +151,70 @@ static void too_many_kinds_are_one(void **state UNUSED)
     assert_non_null(strstr(text, "repeated times=4967 seconds=60: and others\n"));
 }
 
+static void json_is(struct bytes message, const char *expected)
+{
+    char line[LOG_JSON_BYTES + 1];
+    struct log_event event = {.time = "T", .level = "info", .program = "p", .pid = 7, .message = message};
+    line[log_json_compose(line, &event)] = '\0';
+    assert_string_equal(line, expected);
+}
+
+static void json_escapes_what_it_must(void **state UNUSED)
+{
+#define JSON_HEAD "{\"time\":\"T\",\"level\":\"info\",\"program\":\"p\",\"pid\":7,\"message\":\""
+    json_is(BYTES(""), JSON_HEAD "\"}");
+    json_is(BYTES("a=\"b\" c\\d/"), JSON_HEAD "a=\\\"b\\\" c\\\\d/\"}");
+    json_is(BYTES("\0\n\x1f\x7f"), JSON_HEAD "\\u0000\\u000a\\u001f\x7f\"}");
+    json_is(BYTES("\u00e9\u20ac\U0001F600"), JSON_HEAD "\u00e9\u20ac\U0001F600\"}");
+    /* a lonely byte, an overlong form, a surrogate, above the last character, one that is cut off */
+    json_is(BYTES("\xff.\xc0\xaf.\xed\xa0\x80.\xf4\x90\x80\x80.\xe2\x82"),
+            JSON_HEAD "\ufffd.\ufffd\ufffd.\ufffd\ufffd\ufffd.\ufffd\ufffd\ufffd\ufffd.\ufffd\ufffd\"}");
+}
+
+/* Of each size, from a message that fits to one that does not. */
+static void json_cuts_between_characters(void **state UNUSED)
+{
+    static const char *const letters[] = {"w", "\u20ac", "\"", "\n"};
+    static const char *const written_as[] = {"w", "\u20ac", "\\\"", "\\u000a"};
+    char line[LOG_JSON_BYTES + 1], message[3 * LOG_JSON_BYTES];
+    for (size_t letter = 0; letter < COUNT_OF(letters); letter++)
+        for (size_t before = 0; before < 8; before++) {
+            size_t size = strlen(letters[letter]), used = before, end, count = 0;
+            memset(message, '-', before);
+            for (; used + size <= sizeof message; used += size)
+                memcpy(message + used, letters[letter], size);
+            struct log_event event = {
+                .time = "T", .level = "info", .program = "p", .message = {message, used}};
+            end = log_json_compose(line, &event);
+            assert_in_range(end, LOG_JSON_BYTES - 5, LOG_JSON_BYTES);
+            assert_memory_equal(line + end - 2, "\"}", 2);
+            line[end - 2] = '\0';
+            const char *at = strstr(line, "\"message\":\"") + strlen("\"message\":\"") + before;
+            for (; strncmp(at, written_as[letter], strlen(written_as[letter])) == 0; count++)
+                at += strlen(written_as[letter]);
+            assert_int_equal(*at, '\0');
+            assert_true(count > LOG_JSON_BYTES / 8);
+        }
+}
+
+static void json_has_the_ids_of_a_line(void **state UNUSED)
+{
+    log_open("test_log", LOG_LEVEL_INFO, false, LOG_FORMAT_JSON);
+    log_set_request_id("feed");
+    log_set_trace("00-trace-01 a=\"x y\"");
+    log_warning("two\nlines");
+    log_set_trace(NULL);
+    log_set_request_id(NULL);
+    log_text();
+    log_open("test_log", LOG_LEVEL_INFO, false, LOG_FORMAT_TEXT);
+    assert_int_equal(count_of("\n"), 1);
+    assert_non_null(strstr(text, "{\"time\":\"20"));
+    assert_non_null(strstr(text, "Z\",\"level\":\"warning\",\"program\":\"test_log\",\"pid\":"));
+    assert_non_null(strstr(text,
+                           ",\"request\":\"feed\",\"trace\":\"00-trace-01\",\"tracestate\":\"a=\\\"x y\\\"\","
+                           "\"message\":\"two\\u000alines\"}\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +223,9 @@ int main(void)
         cmocka_unit_test(a_child_leaves_counts_to_its_parent),
         cmocka_unit_test(formats_and_levels_are_kinds_too),
         cmocka_unit_test(too_many_kinds_are_one),
+        cmocka_unit_test(json_escapes_what_it_must),
+        cmocka_unit_test(json_cuts_between_characters),
+        cmocka_unit_test(json_has_the_ids_of_a_line),
     };
     return cmocka_run_group_tests(tests, catch_lines, release_lines);
 }

@@ -16,6 +16,7 @@
 #include "control/ns/ns_registry.h"
 #include "control/nginx/site.h"
 #include "control/nginx/template.h"
+#include "base/log.h"
 #include "blob/object_stores.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
@@ -283,6 +284,8 @@ static void fill_in_texts(struct filling_in *filling)
                                site->is_proxied ? " ssl http2 backlog=1024 proxy_protocol"
                                                 : " ssl http2 backlog=1024")},
         {"LOCAL_LISTEN", site_local(arena, site)},
+        {"LOG_JSON", settings->log_format == LOG_FORMAT_JSON ? "1" : ""},
+        {"LOG_TEXT", settings->log_format == LOG_FORMAT_TEXT ? "1" : ""},
         {"MAP", options->map.path},
         {"PID", options->pid},
         {"PROBE_LISTEN", options->probe_listen},
