@@ -176,6 +176,59 @@ $$;
 comment on function stampd.export_object(text) is
   'The content as an object; an empty one when it is none.  Of an encrypted content the members that are shown.';
 
+-- --- values of fields that are members within a member; src/model/schema/schema_paths.c follows the same paths ---
+-- Of an encrypted content the value that is shown has the name of the field.
+
+create function stampd.export_at(content text, field text, members text[]) returns json language plpgsql immutable parallel safe as $$
+declare
+  value  json;
+  member text;
+begin
+  if starts_with(content, '~') then
+    return stampd.export_object(content) -> field;
+  end if;
+  value := content::json;
+  foreach member in array members loop
+    if json_typeof(value) is distinct from 'object' then
+      return null;
+    end if;
+    value := value -> member;
+  end loop;
+  return value;
+end $$;
+comment on function stampd.export_at(text, text, text[]) is
+  'The value that these members lead to, from object to object; null: one of them is not there.';
+
+create function stampd.export_each(content text, field text, members text[]) returns json language plpgsql immutable parallel safe as $$
+declare
+  found    json[];
+  has_list boolean := false;
+  member   text;
+begin
+  if starts_with(content, '~') then
+    return stampd.export_object(content) -> field;
+  end if;
+  if json_typeof(content::json) <> 'object' then
+    return null;
+  end if;
+  found := array[content::json];
+  foreach member in array members loop
+    has_list := has_list or exists (select from unnest(found) f where json_typeof(f) = 'array');
+    found := array(select e.value -> member from unnest(found) with ordinality f(value, place) cross join lateral (
+        select f.value, 0::bigint as place where json_typeof(f.value) = 'object'
+        union all select a.value, a.place from stampd.export_elements(f.value) with ordinality a(value, place)) e
+      where json_typeof(e.value) = 'object' and (e.value -> member) is not null order by f.place, e.place);
+  end loop;
+  if not has_list and not exists (select from unnest(found) f where json_typeof(f) = 'array') then
+    return null;
+  end if;
+  return (select coalesce(json_agg(e.value order by f.place, e.place), '[]') from unnest(found) with ordinality f(value, place) cross join lateral (
+      select f.value, 0::bigint as place where has_list and json_typeof(f.value) <> 'array'
+      union all select a.value, a.place from stampd.export_elements(f.value) with ordinality a(value, place)) e);
+end $$;
+comment on function stampd.export_each(text, text, text[]) is
+  'The values that these members lead to, as a list, where a list on the way stands for its elements that are objects; null: there is no list.';
+
 -- --- side tables, for administrators' functions ---
 -- stampctl schema apply makes, for each side table "x_Class_Item", functions "x_Class_Item_write"(ids, keys), which brings
 -- the rows of these items to what their contents are, and "x_Class_Item_wipe"(ids), which removes all of these documents.
@@ -301,4 +354,4 @@ grant execute on function stampd.field_text(text), stampd.field_text_long(text),
   stampd.export_string(json), stampd.export_long(json),
   stampd.export_int(json), stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json),
   stampd.export_is_list(json), stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json),
-  stampd.export_doubles(json), stampd.export_object(text) to stampd;
+  stampd.export_doubles(json), stampd.export_object(text), stampd.export_at(text, text, text[]), stampd.export_each(text, text, text[]) to stampd;

@@ -338,6 +338,7 @@ libstampd_a_SOURCES = \
 	src/model/schema/named_search.c src/model/schema/named_search.h \
 	src/model/schema/schema.c src/model/schema/schema.h \
 	src/model/schema/schema_class.h \
+	src/model/schema/schema_paths.c src/model/schema/schema_paths.h \
 	src/model/schema/schema_read.c \
 	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
 	src/model/schema/schema_searches.c src/model/schema/schema_searches.h \

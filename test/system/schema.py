@@ -75,18 +75,41 @@ def export(value, kind):
     return [element for element in (export_one(one, kind[:-2]) for one in value) if element is not None]
 
 
-def export_content(text, fields):
-    """{field: value} of a content."""
+def member(value, name):
+    """[the member], if there is one."""
+    return [value[name]] if isinstance(value, dict) and name in value else []
+
+
+def follow(content, path, is_list):
+    """What the names of a path lead to; of a list all of it, where a list on the way stands for its elements."""
+    values, passed = [content], False
+    for name in path:
+        passed = passed or (is_list and any(isinstance(value, list) for value in values))
+        values = [one for value in values for part in (value if is_list and isinstance(value, list) else [value]) for one in member(part, name)]
+    if not is_list:
+        return values[0] if values else None
+    if not passed and not any(isinstance(value, list) for value in values):
+        return None
+    return [one for value in values for one in (value if isinstance(value, list) else [value])]
+
+
+def export_content(text, fields, paths=()):
+    """{field: value} of a content; `paths`: of the fields that are elsewhere than under their names."""
     content = read(text)
     members = content if isinstance(content, dict) else {}
-    return {name: export(members.get(name), kind) for name, kind in fields.items()}
+    return {name: export(follow(members, paths[name], kind.endswith('[]')) if name in paths else members.get(name), kind) for name, kind in fields.items()}
 
 
-def check_side(stack, ns, document_class, item_class, fields):
+def declared(fields, paths):
+    """The fields as a schema declares them."""
+    return {name: {'type': kind, 'at': paths[name]} if name in paths else kind for name, kind in fields.items()}
+
+
+def check_side(stack, ns, document_class, item_class, fields, paths=()):
     """The side table is what the contents say; returns how many rows it has."""
     table = f'x_{document_class}_{item_class}'
     columns = ', '.join(f'"{name}"' for name in fields)
-    wanted = {(id, key): {name: stored(value) for name, value in export_content(content, fields).items()} for id, key, content in stack.psql(
+    wanted = {(id, key): {name: stored(value) for name, value in export_content(content, fields, paths).items()} for id, key, content in stack.psql(
         ns, 'select id, key, content from item where class = %s and iclass = %s and content is not null and not raw',
         (document_class, item_class))}
     found = {(row[0], row[1]): dict(zip(fields, row[2:])) for row in stack.psql(ns, f'select id, key, {columns} from "{table}"')}

@@ -29,7 +29,7 @@ TESTS = SOURCE / 'test/system/client'
 POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}, 'State': {'singleton': True, 'fields': {'open': 'hash'}}}, 'collections': {'byRoom': {'key': ['Main.room'], 'mutable': True}}}
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
 FIELDS = {'s': 'string', 'w': 'string', 'f': 'folded', 'l': 'long', 'i': 'int', 'd': 'double', 'h': 'hash', 'ss': 'string[]', 'ff': 'folded[]', 'll': 'long[]',
-          'ii': 'int[]', 'dd': 'double[]', 'hh': 'hash[]'}
+          'ii': 'int[]', 'dd': 'double[]', 'hh': 'hash[]', 'p': {'type': 'long', 'at': ['deep', 'a.b']}, 'pp': {'type': 'string[]', 'at': ['rows', 'cells', 'text']}}
 RAND = {'open': True, 'items': {'Main': {'singleton': True, 'fields': FIELDS}, 'Row': {'fields': FIELDS}}}
 CLASSES = {'Person': PERSON, 'Post': POST, 'Rand': RAND}
 TALK = {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}},

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.plain
 
 MOST = 150  # of the task of a client
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}, 'settings': {'limit_change_items': MOST, 'limit_documents': 16, 'lock_timeout_ms': 60000, 'statement_timeout_ms': 60000}}
-FIELDS = {'room': 'string', 'at': 'long', 'done': 'hash'}
+FIELDS = {'room': 'string', 'at': 'long', 'done': 'hash', 'city': {'type': 'string', 'at': ['address', 'city']}}
 MAIN = {'singleton': True, 'fields': FIELDS}
 CLASSES = {'Note': {'open': True, 'items': {'Main': MAIN, 'Line': {'fields': FIELDS}}}}
 ALL = {right: ['anybody'] for right in ('read', 'list', 'create', 'update', 'delete')}
@@ -117,6 +117,16 @@ def merged(content, patch):
         else:
             made[name] = merged(made.get(name), value)
     return made
+
+
+def test_a_member_of_an_object_is_searched_and_changed(stack, schemas):
+    stack.put('lab', *(note(f'n{i}', address={'city': 'Paris' if i < 2 else 'Rome', 'zip': i}) for i in range(4)))
+    param = {'c': 'Note', 'i': 'Main', 'where': [{'f': 'city', 't': 'eq', 'v1': 'Paris'}], 'merge': {'address': {'city': 'Rome'}}}
+    assert stack.op('lab', 'changemany', param)['out'] == {'count': 2, 'ids': ['n0', 'n1'], 'refused': 0}
+    task = stack.op('lab', 'task', {'op': 'changemany', 'param': param})['out']['id']
+    assert Manager(stack, 'lab').run(task)['result'] == 'done'
+    found = stack.op('lab', 'find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'city', 't': 'eq', 'v1': 'Rome'}], 'want': ['address']})['out']['items']
+    assert [one['j'] for one in found] == [{'address': {'city': 'Rome', 'zip': i}} for i in range(4)]
 
 
 def test_a_dry_run_says_how_many_and_which_and_changes_nothing(stack, schemas):

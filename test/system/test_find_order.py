@@ -5,19 +5,20 @@ import string
 
 import pytest
 
-from schema import Schemas, export_content, folded
+from schema import Schemas, declared, export_content, folded
 from stack import Problem
 
 STACK = {'workers': 2}
 
-FIELDS = {'room': 'string', 'at': 'long', 'size': 'int', 'ratio': 'double', 'title': 'string', 'code': 'hash', 'label': 'folded', 'tags': 'string[]'}
-INDEXES = [['room', '-at'], ['room', 'size', '-at'], ['size', '-title'], ['-ratio', 'at', '-title'], ['code', 'title'], ['room', '-label']]
-CLASSES = {'Note': {'items': {'Main': {'singleton': True, 'fields': FIELDS, 'indexes': INDEXES}, 'Line': {'fields': FIELDS, 'indexes': INDEXES}}}}
+FIELDS = {'room': 'string', 'at': 'long', 'size': 'int', 'ratio': 'double', 'title': 'string', 'code': 'hash', 'label': 'folded', 'tags': 'string[]', 'floor': 'int'}
+PATHS = {'floor': ['place', 'floor no.']}
+INDEXES = [['room', '-at'], ['room', 'size', '-at'], ['size', '-title'], ['-ratio', 'at', '-title'], ['code', 'title'], ['room', '-label'], ['room', '-floor', 'at']]
+CLASSES = {'Note': {'items': {'Main': {'singleton': True, 'fields': declared(FIELDS, PATHS), 'indexes': INDEXES}, 'Line': {'fields': declared(FIELDS, PATHS), 'indexes': INDEXES}}}}
 TITLES = ['', 'a', 'ab', 'b', 'B', 'é', '\uffff', '\U00010000', '"', 'x' * 1024, 'x' * 1023 + 'y', 'z' * 3000]
 VALUES = {'room': ['r', 's'], 'at': [0, -1, 2**63 - 1, -2**63, 5, 6, 7], 'size': [1, 2, 3], 'ratio': [0, 0.1, -0.1, 1e300, 5e-324, 1 / 3], 'title': TITLES,
-          'code': [1, 'x', True], 'label': ['', 'É', 'e', 'Ea', 'Łb', 'l', 'ß' * 600, 'É' * 3000]}
+          'code': [1, 'x', True], 'floor': [-1, 0, 1], 'label': ['', 'É', 'e', 'Ea', 'Łb', 'l', 'ß' * 600, 'É' * 3000]}
 ORDERS = ['at', '-at', ['-at'], ['room', '-at'], ['-room', 'at'], ['size', '-title'], ['-size', 'title'], ['-ratio', 'at', '-title'], ['ratio', '-at', 'title'],
-          'title', '-title', 'ratio', '-ratio', 'size', ['size', 'at'], ['title', 'room'], ['at', '-size', 'ratio', '-title'], 'label', ['room', '-label'], ['-room', 'label']]
+          'title', '-title', 'ratio', '-ratio', 'size', ['size', 'at'], ['title', 'room'], ['at', '-size', 'ratio', '-title'], 'label', ['room', '-label'], ['-room', 'label'], '-floor', ['room', '-floor', 'at']]
 
 
 @pytest.fixture(scope='module')
@@ -28,8 +29,10 @@ def schemas(stack, tmp_path_factory):
 
 
 def some_content(chance):
-    content = {name: chance.choice(values) for name, values in VALUES.items() if chance.random() < 0.9}
+    content = {name: chance.choice(values) for name, values in VALUES.items() if name not in PATHS and chance.random() < 0.9}
     content['tags'] = chance.sample(['t', 'u', 'v'], chance.randint(0, 2))
+    if chance.random() < 0.9:
+        content['place'] = {'floor no.': chance.choice(VALUES['floor'])}
     return content
 
 
@@ -68,7 +71,7 @@ class Oracle:
 
     def __init__(self, stack, ns='lab'):
         self.rows = stack.psql(ns, "select id, iclass, key, content, version from item where class = 'Note' and content is not null")
-        self.values = {row[3]: export_content(row[3], FIELDS) for row in self.rows}  # once, and not for each of the searches
+        self.values = {row[3]: export_content(row[3], FIELDS, PATHS) for row in self.rows}  # once, and not for each of the searches
 
     def place(self, param, row):
         id, _, key, content, _ = row

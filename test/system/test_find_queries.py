@@ -57,7 +57,9 @@ FOUND = [['p1', 'p2', 'p3'], ['p3', 'p2'], ['p1', 'p2'], ['p6', 'p5', 'p4'], ['p
          {'groups': [{'by': {'room': 'hall'}, 'count': 3, 'sum': {'size': 60}}, {'by': {'room': 'lab'}, 'count': 2, 'sum': {'size': 60}}, {'by': {'room': 'yard'}, 'count': 1, 'sum': {'size': 25}}]},
          {'groups': [{'by': {'room': 'hall'}, 'count': 1}, {'by': {'room': 'lab'}, 'count': 1}, {'by': {'room': 'yard'}, 'count': 1}]},
          {'groups': [{'by': {'size': 20}, 'count': 1}, {'by': {'size': 40}, 'count': 1}]},
-         {'groups': [{'by': {'room': 'lab', 'size': 20}, 'count': 1, 'sum': {'at': 4}}, {'by': {'room': 'lab', 'size': 40}, 'count': 1, 'sum': {'at': 5}}, {'by': {'room': 'yard', 'size': 25}, 'count': 1, 'sum': {'at': 6}}]}]
+         {'groups': [{'by': {'room': 'lab', 'size': 20}, 'count': 1, 'sum': {'at': 4}}, {'by': {'room': 'lab', 'size': 40}, 'count': 1, 'sum': {'at': 5}}, {'by': {'room': 'yard', 'size': 25}, 'count': 1, 'sum': {'at': 6}}]},
+         ['p1', 'p3', 'p5'],
+         ['p1', 'p4']]
 ROWS = re.findall(r'^\| .*? \| `(".*?)`(?:, then .*)? \|$', PAGE.partition('| elsewhere | `param` |')[2].partition('**What there is not**')[0], re.M)
 
 
@@ -65,13 +67,14 @@ ROWS = re.findall(r'^\| .*? \| `(".*?)`(?:, then .*)? \|$', PAGE.partition('| el
 def posts(stack, tmp_path_factory):
     Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', SCHEMA)
     for id, room, at, size, title, done, tags in POSTS:
-        content = {'room': room, 'at': at, 'size': size, 'done': done, 'tags': tags, **({'title': title} if title else {})}
+        content = {'room': room, 'at': at, 'size': size, 'done': done, 'tags': tags, **({'title': title} if title else {}), 'place': {'city': 'Paris' if at % 2 else 'Rome'},
+                   'notes': [{'by': 'ann' if at in (1, 4) else 'bob'}, {'text': 'x'}]}
         stack.put('lab', {'c': 'Post', 'id': id, 'items': [{'c': 'Main', 'j': content}]})
     return stack
 
 
 def test_each_row_has_its_result():
-    assert len(ROWS) == len(FOUND) == 60
+    assert len(ROWS) == len(FOUND) == 62
 
 
 @pytest.mark.parametrize('row, found', zip(ROWS, FOUND), ids=range(len(FOUND)))

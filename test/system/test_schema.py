@@ -9,7 +9,7 @@ import threading
 import psycopg2
 import pytest
 
-from schema import Schemas, check_side
+from schema import Schemas, check_side, declared
 from stack import PATIENCE_S, Problem, children, name_of, wait_until
 
 STACK = {'workers': 3}
@@ -42,6 +42,13 @@ WRONG = [
     ({'P': {'items': {'A': {'fields': {'f"; drop': 'int'}}}}}, 'classes.P.items.A.fields.f"; drop', 'letters, digits'),
     ({'P': {'items': {'A': {'fields': {'f' * 27: 'int'}}}}}, 'classes.P.items.A.fields.' + 'f' * 27, 'up to 25 letters'),
     ({'P': {'items': {'A': {'raw': True, 'fields': {'f': 'int'}}}}}, 'classes.P.items.A.fields', 'raw text have no fields'),
+    *(({'P': {'items': {'A': {'fields': {'f': field}}}}}, f'classes.P.items.A.fields.f{path}', words) for field, path, words in (
+        ({'type': 'string'}, '', 'The member at is expected'), ({'at': ['a']}, '.type', 'A type is expected'), ({'type': 'text', 'at': ['a']}, '.type', 'A type is expected'),
+        ({'type': 'int', 'at': []}, '', '1 to 8 names'), ({'type': 'int', 'at': 'a.b'}, '', '1 to 8 names'), ({'type': 'int', 'at': ['a'] * 9}, '', '1 to 8 names'),
+        ({'type': 'int', 'at': ['a', '']}, '.at[1]', '1 to 255 bytes'), ({'type': 'int', 'at': ['x' * 256]}, '.at[0]', '1 to 255 bytes'), ({'type': 'int', 'at': [1]}, '.at[0]', 'name of a member'),
+        ({'type': 'int', 'at': ['a'], 'language': 'english'}, '.language', 'The members here are type and at'))),
+    ({'P': {'items': {'A': {'singleton': True, 'fields': {'f': {'type': 'string', 'at': ['a', 'b']}}}}, 'unique': {'u': {'key': ['A.f']}}}}, 'classes.P.unique.u.key[0]', 'at another place'),
+    ({'P': {'items': {'A': {'singleton': True, 'fields': {'f': {'type': 'int', 'at': ['a', 'b']}}}}, 'maxLife': 'A.f'}}, 'classes.P.maxLife', 'at another place'),
     ({'P': {'items': {'A': {'singleton': 1}}}}, 'classes.P.items.A.singleton', 'true or false'),
     ({'P': {'items': {}, 'release': 0}}, 'classes.P.release', 'An integer from 1'),
     ({'P': {'items': {}, 'zombieDays': 3}}, 'classes.P.zombieDays', 'An integer from 8'),
@@ -135,6 +142,30 @@ def test_side_tables_follow_every_writer(stack, schemas):
                 'Person', chance.choice(ids), 'Adr', chance.choice('abcd'),
                 None if chance.random() < 0.2 else json.dumps(content(chance))))
     assert check_side(stack, 'lab', 'Person', 'Adr', FIELDS)
+
+
+WITHIN = {'f': ['a', 'b'], 'l': ['rows', 'n'], 'q': ['$$; drop table stampd.doc; --', "'", '\\', '"', '%s', 'é', ' ']}
+KINDS = {'f': 'string', 'l': 'long[]', 'q': 'hash'}
+
+
+def within(path, value):
+    return value if not path else {path[0]: within(path[1:], value)}
+
+
+def test_fields_within_members_follow_their_paths(stack, schemas):
+    contents = [{'a': {'b': 'x'}, 'rows': [{'n': 1}, {'n': [2, 3]}, {}, 4], **within(WITHIN['q'], 'y')}, {'a': 'b', 'a.b': 'x', 'rows': {'n': [5]}}, {'a': [{'b': 'x'}], 'rows': [], 'f': 'x'}, {'rows': {'n': 6}}, 7]
+    stack.put('lab', *({'c': 'Within', 'id': f'w{number}', 'items': [{'c': 'Main', 'j': content}]} for number, content in enumerate(contents)))
+    others = {'f': ['a.b'], 'l': ['rows', 'm'], 'q': ['f']}
+    for paths in (WITHIN, others, WITHIN):
+        schemas.apply('lab', {'Within': {'items': {'Main': {'singleton': True, 'fields': declared(KINDS, paths)}}}})
+        assert check_side(stack, 'lab', 'Within', 'Main', KINDS, paths) == len(contents)
+        stack.put('lab', {'c': 'Within', 'id': 'w1', 'items': [{'c': 'Main', 'j': {**contents[1], 'a': {'b': 'z'}, 'a.b': 'z', 'rows': [{'m': 1, 'n': 1}]}}]})
+        assert check_side(stack, 'lab', 'Within', 'Main', KINDS, paths) == len(contents)
+    plain = {'singleton': True, 'fields': {'f': {'type': 'string', 'at': ['f']}}}
+    schemas.apply('lab', {'Within': {'items': {'Main': plain}, 'unique': {'u': {'key': ['Main.f']}}}})  # the member of its own name
+    assert check_side(stack, 'lab', 'Within', 'Main', {'f': 'string'}) == len(contents)
+    assert '"f":"string"' in stack.psql('lab', 'select content from schema')[0][0]
+    schemas.apply('lab', {'Person': PERSON})
 
 
 def test_numbers_are_exported_as_they_are_written(stack):

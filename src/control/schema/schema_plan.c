@@ -11,6 +11,7 @@
 #include "control/message.h"
 #include "control/schema/schema_plan_indexes.h"
 #include "model/document/mutation.h"
+#include "model/schema/schema_paths.h"
 #include "model/schema/schema_texts.h"
 
 bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
@@ -75,6 +76,7 @@ static const struct schema *find_kept(struct planning *planning, const struct sc
                 if (field && field->type == from->fields[f].type &&
                     field->is_list == from->fields[f].is_list &&
                     schema_texts_are_same(field->text, from->fields[f].text) &&
+                    schema_paths_are_same(field->path, from->fields[f].path) &&
                     has_field(planning, name, field))
                     fields[items[i].field_count++] = *field;
             }

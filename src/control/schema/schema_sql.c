@@ -196,6 +196,52 @@ static void add_words(struct builder *sql, const struct schema_text *words)
     builder_printf(sql, "], 'pg_catalog.%.*s')", TEXT(words->language));
 }
 
+/* The names of a path as they stand in a function's body, between dollars: whatever they hold, only letters,
+ * digits and blanks stand for themselves. */
+static void add_path(struct builder *sql, const struct schema_path *path)
+{
+    for (size_t i = 0; i < path->count; i++) {
+        builder_add_bytes(sql, bytes_of(i ? ", E'" : "array[E'"));
+        for (size_t c = 0; c < path->members[i].size; c++) {
+            unsigned char byte = (unsigned char)path->members[i].data[c];
+            bool is_plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                            (byte >= '0' && byte <= '9') || byte == '_' || byte == ' ';
+            builder_printf(sql, is_plain ? "%c" : "\\x%02x", byte);
+        }
+        builder_add_text(sql, "'");
+    }
+    builder_add_text(sql, "]");
+}
+
+static void add_value(struct builder *sql, const struct schema_field *field)
+{
+    if (!field->path) {
+        builder_printf(sql, "v.\"%.*s\"", TEXT(field->name));
+        return;
+    }
+    builder_printf(sql, "stampd.%s(i.content, '%.*s', ", field->is_list ? "export_each" : "export_at",
+                   TEXT(field->name));
+    add_path(sql, field->path);
+    builder_add_text(sql, ")");
+}
+
+/* Adds the members that are columns of the record of a content; false: there are none. */
+static bool add_record(struct builder *sql, const struct schema_item *item)
+{
+    bool has_some = false;
+    for (size_t f = 0; f < item->field_count; f++) {
+        const struct schema_field *field = &item->fields[f];
+        if (field->path || field->text)
+            continue;
+        builder_printf(
+            sql, "%s\"%.*s\" json",
+            has_some ? ", " : "\n    cross join lateral json_to_record(stampd.export_object(i.content)) v(",
+            TEXT(field->name));
+        has_some = true;
+    }
+    return has_some;
+}
+
 static void add_upsert(struct builder *sql, struct side_name name, const struct schema_item *item)
 {
     builder_printf(sql, "  insert into stampd.\"x_%.*s_%.*s\" as x (id, key, ", SIDE(name));
@@ -207,21 +253,19 @@ static void add_upsert(struct builder *sql, struct side_name name, const struct 
             add_words(sql, field->text);
             continue;
         }
-        builder_printf(sql, ", stampd.%s(v.\"%.*s\")",
-                       field->is_list ? types[field->type].read_list : types[field->type].read,
-                       TEXT(field->name));
+        builder_printf(sql, ", stampd.%s(",
+                       field->is_list ? types[field->type].read_list : types[field->type].read);
+        add_value(sql, field);
+        builder_add_text(sql, ")");
     }
     builder_printf(
         sql,
         "\n    from unnest($1, $2) u(id, key) cross join lateral (\n"
         "      select t.id, t.key, t.content from stampd.item t where t.class = '%.*s' and t.id = u.id\n"
-        "        and t.iclass = '%.*s' and t.key = u.key and t.content is not null and not t.raw offset 0) "
-        "i\n"
-        "    cross join lateral json_to_record(stampd.export_object(i.content)) v(",
+        "        and t.iclass = '%.*s' and t.key = u.key and t.content is not null and not t.raw offset 0) i",
         TEXT(name.class), TEXT(name.item));
-    for (size_t f = 0; f < item->field_count; f++)
-        builder_printf(sql, "%s\"%.*s\" json", f ? ", " : "", TEXT(item->fields[f].name));
-    builder_add_text(sql, ")\n    on conflict (id, key) do update set ");
+    builder_add_bytes(sql, bytes_of(add_record(sql, item) ? ")" : ""));
+    builder_add_text(sql, "\n    on conflict (id, key) do update set ");
     for (size_t f = 0; f < item->field_count; f++)
         builder_printf(sql, "%s\"%.*s\" = excluded.\"%.*s\"", f ? ", " : "", TEXT(item->fields[f].name),
                        TEXT(item->fields[f].name));

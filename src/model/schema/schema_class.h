@@ -36,6 +36,8 @@ enum {
     SCHEMA_INDEXES_MOST = 16, /* of several fields, of an item */
     SCHEMA_INDEX_FIELDS_MOST = 4,
     SCHEMA_TEXT_MEMBERS_MOST = 4,
+    SCHEMA_PATH_MOST = 8,          /* names from a content to a member within */
+    SCHEMA_MEMBER_NAME_MOST = 255, /* bytes */
     SCHEMA_KEYS_MOST = 4,
     SCHEMA_RELEASE_MOST = 1000000,
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
@@ -56,6 +58,12 @@ struct schema_text {
     struct bytes language; /* of PostgreSQL's configurations */
 };
 
+/* The names of the members from a content to a value within. */
+struct schema_path {
+    struct bytes members[SCHEMA_PATH_MOST];
+    size_t count;
+};
+
 /* A member of an item's content whose value is stored in a column of the item's side table, or a text. */
 struct schema_field {
     struct bytes name;
@@ -63,13 +71,14 @@ struct schema_field {
     bool is_list;
     bool is_ready;                  /* applied, and its index is complete: searchable */
     const struct schema_text *text; /* of FIELD_TEXT */
+    const struct schema_path *path; /* NULL: the member that has the name of the field */
 };
 
-/* The members that the column of a field depends on: `count_r` of them. */
+/* The members of the content that the column of a field depends on: `count_r` of them. */
 static inline const struct bytes *schema_field_members(const struct schema_field *field, size_t *count_r)
 {
     *count_r = field->text ? field->text->count : 1;
-    return field->text ? field->text->members : &field->name;
+    return field->text ? field->text->members : field->path ? field->path->members : &field->name;
 }
 
 /* An index over several fields, in this order: equal values of the first ones, the order of the rest. */

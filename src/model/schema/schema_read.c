@@ -7,6 +7,7 @@
 #include "model/document/item.h"
 #include "model/content/content.h"
 #include "model/document/mutation.h"
+#include "model/schema/schema_paths.h"
 #include "model/schema/schema_reader.h"
 #include "model/schema/schema_searches.h"
 #include "model/schema/schema_texts.h"
@@ -44,12 +45,12 @@ static bool schema_read_read_field(struct schema_reader *reader, struct schema_n
             reader, node.path,
             "Another name is expected: ctid, xmin, xmax, cmin, cmax and tableoid are columns that "
             "PostgreSQL gives to every table.");
+    if (node.value->kind == JSON_OBJECT && (json_member(node.value, "type") || json_member(node.value, "at")))
+        return schema_paths_read(reader, node, field);
     if (node.value->kind == JSON_OBJECT && !node.value->is_shallow)
         return schema_texts_read(reader, node, field);
     if (node.value->kind != JSON_STRING || !schema_type_of(node.value->value, &field->type, &field->is_list))
-        return schema_reader_refuse(
-            reader, node.path,
-            "A type is expected: string, folded, long, int, double or hash, or a list of one, as string[].");
+        return schema_reader_refuse(reader, node.path, SCHEMA_TYPE_EXPECTED);
     return true;
 }
 
@@ -195,6 +196,10 @@ static bool read_property(struct schema_reader *reader, struct schema_node node,
             reader, node.path,
             "The member of a property is a letter, then up to 25 letters, digits and '_'.");
     const struct schema_field *field = schema_find_field(property->item, property->member);
+    if (field && field->path)
+        return schema_reader_refuse(
+            reader, node.path,
+            "A member of the content itself is expected: this name is that of a field at another place.");
     if (field && (field->is_list || field->type == FIELD_HASH || field->text) &&
         bytes_equal(node.value->name, BYTES("maxLife")))
         return schema_reader_refuse(reader, node.path, "A property that is one number is expected.");

@@ -9,6 +9,10 @@
 
 struct json;
 
+/* What is expected where a type is. */
+#define SCHEMA_TYPE_EXPECTED                                                                                 \
+    "A type is expected: string, folded, long, int, double or hash, or a list of one, as string[]."
+
 struct schema_reader {
     struct arena *arena;
     struct schema_problem *problem;

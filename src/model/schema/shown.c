@@ -4,6 +4,7 @@
 #include "base/builder.h"
 #include "edge/json/json.h"
 #include "model/document/value.h"
+#include "model/schema/schema_paths.h"
 
 struct showing {
     struct arena *arena;
@@ -81,6 +82,26 @@ static void add_hashed(struct showing *showing, struct bytes member)
     add_hashes(showing, BYTES(""), value);
 }
 
+/* A field at a path is shown under its own name, which no property has: a list with all its values. */
+static void add_followed(struct showing *showing, const struct schema_item *item,
+                         const struct schema_field *field)
+{
+    size_t count;
+    const struct json *const *values;
+    if (!schema_paths_follow(showing->arena, field, showing->content, &values, &count))
+        return;
+    shown_add_name(showing, "", field->name);
+    builder_add_bytes(&showing->text, bytes_of(field->is_list ? "[" : ""));
+    for (size_t i = 0; i < count; i++) {
+        builder_add_bytes(&showing->text, bytes_of(i ? "," : ""));
+        if (field->type == FIELD_HASH)
+            add_hash(showing, name_field(showing->arena, item, field->name), values[i]);
+        else
+            builder_add_bytes(&showing->text, values[i]->text);
+    }
+    builder_add_bytes(&showing->text, bytes_of(field->is_list ? "]" : ""));
+}
+
 static void add_hashed_field(struct showing *showing, const struct schema_item *item,
                              const struct schema_field *field)
 {
@@ -116,7 +137,9 @@ static void add_field(struct showing *showing, struct bytes member)
 static void add_fields(struct showing *showing, const struct schema_item *item)
 {
     for (size_t i = 0; i < item->field_count; i++) {
-        if (item->fields[i].type == FIELD_HASH)
+        if (item->fields[i].path && (item->is_clear || item->fields[i].type == FIELD_HASH))
+            add_followed(showing, item, &item->fields[i]);
+        else if (item->fields[i].type == FIELD_HASH)
             add_hashed_field(showing, item, &item->fields[i]);
         else if (item->is_clear)
             add_field(showing, item->fields[i].name);

@@ -39,7 +39,7 @@ const VALUE_BYTES_MOST = 255, FOLLOWED_MOST = 32
  * @param {Schema} schema @param {string} c @param {string} i @param {import('./match.js').Condition[]} branch */
 function collectionsFor(schema, c, i, branch) {
   for (const { item, field, test, isNegated, values } of branch) {
-    const isOf = (test === 'eq' || test === 'in') && !isNegated && field && !field.isList && field.type === 'string'
+    const isOf = (test === 'eq' || test === 'in') && !isNegated && field && !field.isList && !field.at && field.type === 'string'
     if (!isOf || values.some(one => !one || new TextEncoder().encode(one).length > VALUE_BYTES_MOST)) continue
     for (const [name, { key, list }] of Object.entries(schema.classes[c].collections ?? {})) {
       if (!list && key.length === 1 && key[0] === `${item || i}.${field.name}`) return values.map(one => `${c}/${name}@${encodeURIComponent(one)}`)

@@ -5,7 +5,7 @@ import { Fault } from './fault.js'
  * @typedef {{c: string, k?: string, v?: number, j?: any}} Held
  * @typedef {{id: string, v: number, ct: number, items: Record<string, Held>, shown: any}} Given `v`, `ct`: as conditions see them; `shown`: as
  *   an element of `docs`
- * @typedef {{name: string, type: string, isList: boolean}} Field
+ * @typedef {{name: string, type: string, isList: boolean, at: string[] | null}} Field `at`: the members that lead to it; null: that of its name
  * @typedef {{item: string, field: Field | null, header: '' | 'id' | 'v' | 'ct', test: string, values: any[], isNegated: boolean}} Condition
  *   `field` null: of the document; `item`: a class of items, one of which satisfies it; empty: the one that is found does
  * @typedef {{id: string, k?: string, v: number, j: any, order: any[], given: Given}} Row */
@@ -62,11 +62,26 @@ const EXPORTS = {
   hash: value => typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) ? String(value) : undefined
 }
 
+/** @param {any} value */
+const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What the members lead to; for a list all of it, where a list on the way stands for its elements that are objects.
+ * @param {string[]} at @param {any} content @param {boolean} isList */
+function follow(at, content, isList) {
+  let values = [content], hasList = false
+  for (const name of at) {
+    hasList ||= isList && values.some(Array.isArray)
+    values = (isList ? values.flatMap(one => one) : values).filter(one => isObject(one) && Object.hasOwn(one, name)).map(one => one[name])
+  }
+  if (!isList) return values[0]
+  return hasList || values.some(Array.isArray) ? values.flatMap(one => one) : undefined
+}
+
 /** @param {Field} field @param {any} content */
-function valueOf({ name, type, isList }, content) {
-  if (typeof content !== 'object' || !content || Array.isArray(content) || !Object.hasOwn(content, name)) return undefined
-  if (!isList) return EXPORTS[type](content[name])
-  const list = content[name]
+function valueOf({ name, type, isList, at }, content) {
+  if (!isObject(content)) return undefined
+  const list = follow(at ?? [name], content, isList && at !== null)
+  if (!isList) return list === undefined ? undefined : EXPORTS[type](list)
   return Array.isArray(list) && list.length <= ELEMENTS_MOST ? list.map(EXPORTS[type]).filter(one => one !== undefined) : undefined
 }
 
@@ -240,8 +255,9 @@ function itemOf({ id, k, v, j }, members) {
 /** @param {any} item as it is declared @returns {Map<string, Field>} */
 function fieldsOf(item) {
   return new Map(Object.entries(item?.fields ?? {}).map(([name, type]) => {
-    const isText = typeof type !== 'string', isList = !isText && type.endsWith('[]')
-    return [name, { name, type: isText ? 'text' : type.replace('[]', ''), isList }]
+    const at = Array.isArray(type?.at) ? type.at : null, word = at ? type.type : type
+    const isText = typeof word !== 'string', isList = !isText && word.endsWith('[]')
+    return [name, { name, type: isText ? 'text' : word.replace('[]', ''), isList, at }]
   }))
 }
 

@@ -18,7 +18,7 @@ const LONG = ['x'.repeat(1024), 'x'.repeat(1025), `${'x'.repeat(1023)}ä`, `${'x
 const INTEGERS = [0, 1, 2, 3, -1, -3, 2147483647, -2147483648, 2147483648, 9007199254740991, 1152921504606846976]
 const NUMBERS = [...INTEGERS, 0.5, -0.5, 1.5, 1e300, -1e-300, 1e21]
 const KEYS = ['a', 'B', 'é', '\uFF5E', '\u{1F600}']
-const TYPES = { s: 'string', w: 'string', f: 'folded', l: 'long', i: 'int', d: 'double', h: 'hash', ss: 'string', ff: 'folded', ll: 'long', ii: 'int', dd: 'double', hh: 'hash' }
+const TYPES = { s: 'string', w: 'string', f: 'folded', l: 'long', i: 'int', d: 'double', h: 'hash', ss: 'string', ff: 'folded', ll: 'long', ii: 'int', dd: 'double', hh: 'hash', p: 'long', pp: 'string' }
 const TESTS = ['eq', 'eq', 'ne', 'in', 'nin', 'exists', 'sw', 'lt', 'le', 'ge', 'gt', 'gele', 'gelt', 'gtle', 'gtlt']
 
 const text = (draw, isLong = false) => isLong && draw.is(0.3) ? draw.one(LONG) : draw.some(3, () => draw.one(LETTERS)).join('')
@@ -28,8 +28,11 @@ const scalar = (draw, name) => {
   return type === 'string' || type === 'folded' ? text(draw, name === 'w') : draw.one(type === 'double' ? NUMBERS : INTEGERS)
 }
 const value = (draw, name) => name.length === 1 || draw.is(0.05) ? scalar(draw, name) : draw.some(3, () => draw.is(0.1) ? null : scalar(draw, name))
+const cells = draw => draw.is(0.1) ? draw.one([null, 'a', { text: 'a' }, { text: ['b', 'z'] }]) : draw.some(2, () => draw.is(0.1) ? 'a' : { text: value(draw, draw.one(['s', 's', 'ss'])) })
+const row = draw => draw.is(0.1) ? draw.one([null, 'a', ['a'], [{ cells: [] }]]) : { cells: cells(draw) }
+const within = draw => ({ deep: draw.is(0.1) ? draw.one([null, 1, [{ 'a.b': 1 }]]) : { 'a.b': value(draw, 'p') }, rows: draw.is(0.1) ? row(draw) : draw.some(2, () => row(draw)) })
 const content = draw => draw.is(0.03) ? draw.one([null, 'text', [1], 7])
-  : Object.fromEntries(Object.keys(TYPES).filter(() => draw.is(0.8)).map(name => [name, draw.is(0.04) ? null : value(draw, name)]))
+  : { ...Object.fromEntries(Object.keys(TYPES).filter(() => draw.is(0.8)).map(name => [name, draw.is(0.04) ? null : value(draw, name)])), ...draw.is(0.8) ? within(draw) : {} }
 
 function document(draw, id) {
   const keys = KEYS.filter(() => draw.is(0.5))
@@ -56,7 +59,7 @@ function search(draw, ids, versions) {
   if (is(0.2)) all.v = header(one(['gt', 'le', 'gtle', 'eq', 'ne']), versions)
   if (is(0.1)) all.ct = header(one(['ge', 'lt']), versions)
   if (is(0.5)) all.limit = 1 + draw.below(8)
-  if (is(0.5)) all.order = draw.some(2, () => one(['s', '-s', 'f', '-f', 'l', '-l', 'i', '-i', 'd', '-d', 'ss', 'h'])).concat('-l')
+  if (is(0.5)) all.order = draw.some(2, () => one(['s', '-s', 'f', '-f', 'l', '-l', 'i', '-i', 'd', '-d', 'p', '-p', 'ss', 'h'])).concat('-l')
   return [one(['Main', 'Main', 'Row']), all]
 }
 
