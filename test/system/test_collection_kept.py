@@ -265,6 +265,19 @@ def test_a_collection_that_is_gone_is_unknown(lab, schemas):
         schemas.apply('lab', SCHEMA)
 
 
+def test_ends_that_are_declared_later_come(lab, schemas):
+    ids = fill(lab, 'ended', class_='Other')
+    for id_ in ids:
+        lab.put('lab', {'c': 'Other', 'id': id_, 'items': [{'c': 'End', 'j': {'minute': 1}}]})
+    keep(lab, 'ended', class_='Other')
+    assert len(stream(lab, 'ended', class_='Other')[0]) == MEMBERS
+    schemas.apply('lab', {**SCHEMA, 'Other': {**PERSON, 'maxLife': 'End.minute'}})
+    try:
+        wait_until(lambda: not any(stream(lab, 'ended', class_='Other')[0] for _ in range(ROUNDS)), what='the end of all')
+    finally:
+        schemas.apply('lab', SCHEMA)
+
+
 def test_rules_decide_all_the_same(lab):
     """Whom rules judge gets what it may list, whatever is kept for others."""
     fill(lab, 'ruled')

@@ -21,7 +21,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "edge/gzip.h"
+#include "model/schema/schema.h"
+#include "operation/classes.h"
 #include "segment/slots.h"
+#include "store/documents/store_schema.h"
 #include "store/store_long.h"
 #include "store/store_sealing.h"
 
@@ -45,6 +48,7 @@ struct kept_head {
     uint64_t seed;  /* of the segment in which the stamp was seen */
     uint64_t stamp; /* of the class, before the query */
     uint64_t size;  /* of the compressed text; 0: not all of it is there */
+    int64_t schema; /* number of the one that was applied */
     int32_t ns;
     uint32_t wants_ids, question_size, reserved;
 };
@@ -239,8 +243,9 @@ static bool read_head(const struct kept_stream *stream, int file, struct kept_he
         return false;
     const struct newest_proof proof = {stream->proof.is_valid, stream->proof.slot, head->stamp};
     return head->magic == KEPT_MAGIC && head->seed == stream->head.seed && head->ns == stream->head.ns &&
-           head->wants_ids == stream->head.wants_ids && head->question_size == text.size &&
-           bytes_equal(text, stream->question) && documents_is_still_newest(stream->documents, &proof);
+           head->schema == stream->head.schema && head->wants_ids == stream->head.wants_ids &&
+           head->question_size == text.size && bytes_equal(text, stream->question) &&
+           documents_is_still_newest(stream->documents, &proof);
 }
 
 static bool open_whole(struct kept_stream *stream)
@@ -380,7 +385,14 @@ enum fault collection_kept_find(struct attempt *attempt, const struct collection
     if (!may_be_kept(attempt, request))
         return FAULT_NONE;
     struct documents *documents = attempt->worker_context->documents;
+    const struct schema *schema;
+    enum fault fault = classes_schema(attempt, &schema);
+    if (!fault)
+        fault = store_schema_confirm(documents_store(documents), attempt->ns, attempt->call->arena, schema);
+    if (fault)
+        return fault == FAULT_STALE ? FAULT_NONE : fault;
     struct kept_stream *stream = make_stream(attempt, request);
+    stream->head.schema = schema->number;
     bool has_waited = false;
     while (stream->proof.is_valid && !is_small(stream)) {
         enum turn turn = open_whole(stream)
@@ -394,7 +406,7 @@ enum fault collection_kept_find(struct attempt *attempt, const struct collection
         if (turn == TURN_NONE || clock_monotonic_ms() >= attempt->call->deadline_ms)
             return FAULT_NONE;
         has_waited |= turn == TURN_OTHERS;
-        enum fault fault = store_long_enter(documents_store(documents), attempt->ns);
+        fault = store_long_enter(documents_store(documents), attempt->ns);
         if (fault)
             return fault;
         clock_sleep_ms(WAIT_MS);

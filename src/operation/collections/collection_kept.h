@@ -2,8 +2,9 @@
  *
  * The first caller of a large collection has its stream compressed once, for itself and for a file beside the
  * segment.  The file has the stamp of the class as it was seen before the query (freshness.md, Classes).
- * While the slot of the class has this stamp and no mark, a query would return the same, and all workers of
- * the host answer from the file.  A caller that comes while the file is made waits for it.
+ * While the slot of the class has this stamp and no mark, and the schema its number, a query would return the
+ * same, and all workers of the host answer from the file.  A caller that comes while the file is made waits
+ * for it.
  *
  * Only for callers that are not judged, of classes whose documents do not expire, of namespaces that are not
  * encrypted, with hosts = one.  All files together, those that are being made included, have at most
