@@ -17,7 +17,9 @@ local count = tonumber(os.getenv("BENCH_COUNT") or 1)
 local step = tonumber(os.getenv("BENCH_STEP") or 1)
 local namespaces = tonumber(os.getenv("BENCH_NAMESPACES") or 0)
 
-wrk.headers["Content-Type"] = "application/json"
+if kind ~= "fixed" or os.getenv("BENCH_BODY") then -- a GET has none, and nginx answers by itself only requests that have none
+    wrk.headers["Content-Type"] = "application/json"
+end
 if os.getenv("BENCH_ETAG") then
     wrk.headers["If-None-Match"] = os.getenv("BENCH_ETAG")
 end
