@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -658,6 +659,34 @@ def test_a_restart_by_systemd_refuses_nobody(make):
                 answers = load.answers
                 wait_until(lambda: load.answers > answers + 50, what='answers')
         assert not load.failures and load.answers > 100
+        server.end()
+    finally:
+        systemd.close()
+
+
+def test_a_segment_of_another_layout_is_left_to_a_restart(make):
+    """As when the next release has another one: the two cannot serve side by side, so the successor says it, and a restart by systemd has clients
+    wait in the sockets, and refuses nobody."""
+    server = make(is_started=False, drain_s=5)
+    server.write()
+    systemd = Systemd(server.path)
+    try:
+        systemd.start(server)
+        with Load(server) as load:
+            load.wait()
+            with open(server.path / 'run/segment', 'r+b') as segment:
+                segment.seek(8)
+                (layout,) = struct.unpack('I', segment.read(4))
+                segment.seek(8)
+                segment.write(struct.pack('I', layout + 1))
+            server.tell(signal.SIGUSR2)
+            wait_until(lambda: server.logged('the successor did not start, continuing to serve'), what='the end of the successor')
+            assert server.logged(rf'in use by another release \(layout {layout + 1}, here {layout}\)')
+            load.wait()
+            assert server.end(signal.SIGTERM) == 0
+            systemd.start(server)
+            load.wait()
+        assert not load.failures
         server.end()
     finally:
         systemd.close()
