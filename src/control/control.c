@@ -113,10 +113,8 @@ bool control_query(struct control *control, struct pg *pg, const char *what, con
                    const struct pg_params *params, struct pg_result **result_r)
 {
     static int number;
-    struct pg_params none;
     if (!params) {
-        pg_params_start(&none, control->arena);
-        params = &none;
+        params = PG_NO_PARAMS(control->arena);
     }
     struct pg_statement *statement = ARENA_NEW(control->arena, struct pg_statement);
     *statement =

@@ -24,11 +24,9 @@ static bool ask_servers(struct control *control, struct pg *pg, int64_t *questio
 static bool find_missing(struct control *control, struct pg *pg, int64_t question, struct pg_result **rows_r,
                          bool *is_connected_r)
 {
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
-    pg_params_add_i64(&params, question);
     if (!control_query(control, pg, "waiting for the servers",
-                       "select name, is_connected from stampd.servers_missing($1::bigint)", &params, rows_r))
+                       "select name, is_connected from stampd.servers_missing($1::bigint)",
+                       PG_PARAMS(control->arena, PG_I64(question)), rows_r))
         return false;
     *is_connected_r = false;
     for (int row = 0; row < pg_rows(*rows_r); row++)

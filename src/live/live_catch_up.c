@@ -131,16 +131,11 @@ static void query_look(struct pg_params *params, const struct definition *defini
             numbers[0][documents++] = (int64_t)i;
         }
     }
-    pg_params_add_text_array(params, texts[0], documents);
-    pg_params_add_text_array(params, texts[1], documents);
-    pg_params_add_i64_array(params, numbers[0], documents);
-    pg_params_add_text_array(params, texts[2], members);
-    pg_params_add_text_array(params, texts[3], members);
-    pg_params_add_text_array(params, texts[4], members);
-    pg_params_add_i64_array(params, numbers[1], members);
-    pg_params_add_i64(params, since);
-    pg_params_add_i64_array(params, numbers[2], members);
-    pg_params_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, since ? since : INT64_MAX)));
+    PG_PARAMS_ADD(params, PG_TEXTS(texts[0], documents), PG_TEXTS(texts[1], documents),
+                  PG_I64S(numbers[0], documents), PG_TEXTS(texts[2], members), PG_TEXTS(texts[3], members),
+                  PG_TEXTS(texts[4], members), PG_I64S(numbers[1], members), PG_I64(since),
+                  PG_I64S(numbers[2], members),
+                  PG_TEXT(bytes_of(arena_printf(arena, "%" PRId64, since ? since : INT64_MAX))));
     live_follow_add_teams(listener, params);
 }
 

@@ -139,10 +139,8 @@ void live_news_query(struct live_news *news, const struct live_horizon *known, s
     }
     front->next += count;
     news->queried += count;
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_i64_array(params, versions, count);
-    pg_params_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, known->horizon)));
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(ids, count), PG_I64S(versions, count),
+                  PG_TEXT(bytes_of(arena_printf(arena, "%" PRId64, known->horizon))));
 }
 
 void live_news_take(struct live_news *news, const struct pg_result *result)

@@ -91,12 +91,9 @@ void live_snapshot_query(struct pg_params *params, const struct document_name *n
         classes[i] = names[i].class;
         ids[i] = names[i].id;
     }
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_i64(params, LOAD_BYTES);
-    pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%" PRId64, since)));
-    pg_params_add_i64(params, LIVE_PRINCIPALS_MOST + 1);
-    pg_params_add_text(params, with_members ? BYTES("t") : BYTES("f"));
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(ids, count), PG_I64(LOAD_BYTES),
+                  PG_TEXT(bytes_of(arena_printf(params->arena, "%" PRId64, since))),
+                  PG_I64(LIVE_PRINCIPALS_MOST + 1), PG_TEXT(with_members ? BYTES("t") : BYTES("f")));
 }
 
 struct snapshot_loading {

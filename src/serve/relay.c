@@ -104,14 +104,12 @@ static int64_t acknowledgement_prepare(const struct acknowledgement *acknowledge
 static bool write_row(const struct acknowledgement *acknowledgement, struct pg *pg,
                       const struct pg_statement *statement, int64_t question)
 {
-    struct pg_params params;
-    pg_params_start(&params, acknowledgement->arena);
-    pg_params_add_text(&params, bytes_of(acknowledgement->name));
+    struct pg_params *params = PG_PARAMS(acknowledgement->arena, PG_TEXT(bytes_of(acknowledgement->name)));
     if (statement->parameters > 1)
-        pg_params_add_i64(&params, question);
+        pg_params_add_i64(params, question);
     if (pg_execute(pg, "begin read write") != FAULT_NONE)
         return false; /* the connection is lost: logged */
-    bool is_written = !pg_run(pg, statement, &params, NULL);
+    bool is_written = !pg_run(pg, statement, params, NULL);
     is_written = pg_execute(pg, is_written ? "commit" : "rollback") == FAULT_NONE && is_written;
     arena_reset(acknowledgement->arena);
     return is_written;
@@ -180,7 +178,6 @@ static bool read_state(struct arena *arena, struct bytes code, struct bytes cont
  * `is_prepared` belongs to the connection and begins false. */
 static bool record_states_read(struct records *records, struct arena *arena, struct pg *pg, bool *is_prepared)
 {
-    struct pg_params none;
     struct pg_result *rows;
     struct records_reading reading;
     struct records_state *states = ARENA_ARRAY(arena, struct records_state, RECORDS_STATES_MOST);
@@ -190,8 +187,7 @@ static bool record_states_read(struct records *records, struct arena *arena, str
         return false;
     *is_prepared = true;
     records_state_begin(records, &reading);
-    pg_params_start(&none, arena);
-    if (pg_run(pg, &configurations, &none, &rows))
+    if (pg_run(pg, &configurations, PG_NO_PARAMS(arena), &rows))
         return false;
     for (int row = 0; row < pg_rows(rows); row++) {
         struct bytes code = pg_get_text(rows, row, 0), content = pg_get_text(rows, row, 1);
@@ -309,12 +305,10 @@ static void drain(struct relay *relay, int ns)
 /* For the ids of notifications. */
 static bool relay_read_keys(struct relay *relay, struct relay_session *session)
 {
-    struct pg_params none;
     struct pg_result *rows;
     const char *problem = "";
-    pg_params_start(&none, relay->arena);
     bool is_read = !pg_prepare(session->pg, data_keys_statement(), 1) &&
-                   !pg_run(session->pg, data_keys_statement(), &none, &rows);
+                   !pg_run(session->pg, data_keys_statement(), PG_NO_PARAMS(relay->arena), &rows);
     if (is_read && !data_keys_take_of_ids(&session->keys, rows, &problem)) {
         log_often(LOG_LEVEL_ERROR, problem, "relay: %s", problem);
         is_read = false;

@@ -26,14 +26,12 @@ static enum fault start_check_query(const struct settings *settings, struct aren
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_timeout_ms = settings->lock_timeout_ms,
     };
-    struct pg_params params;
     enum fault fault = pg_open(&options, pg_r);
     if (!fault)
         fault = pg_prepare(*pg_r, statement, 1);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    return pg_run(*pg_r, statement, &params, rows_r);
+    return pg_run(*pg_r, statement, PG_NO_PARAMS(arena), rows_r);
 }
 
 static bool has_keys(const struct settings *settings, struct arena *arena, const char *database,

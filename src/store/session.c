@@ -157,16 +157,13 @@ static enum fault session_run(struct entering *entering, enum session_statement 
 {
     const struct pg_statement *statement = &session_statements[which];
     const bool flags[] = {former, entering->alone};
-    struct pg_params params;
-    pg_params_start(&params, entering->arena);
-    pg_params_add_i32(&params, entering->installation);
+    struct pg_params *params = PG_PARAMS(entering->arena, PG_I32(entering->installation));
     if (which != VERIFY) {
-        pg_params_add_i32(&params, entering->generation);
-        pg_params_add_i32(&params, entering->key);
-        for (int i = 0; params.count < statement->parameters; i++)
-            pg_params_add_i32(&params, flags[i]);
+        PG_PARAMS_ADD(params, PG_I32(entering->generation), PG_I32(entering->key));
+        for (int i = 0; params->count < statement->parameters; i++)
+            pg_params_add_i32(params, flags[i]);
     }
-    return pg_run(entering->pg, statement, &params, result_r);
+    return pg_run(entering->pg, statement, params, result_r);
 }
 
 static enum fault refuse_twin(const struct entering *entering)

@@ -206,25 +206,18 @@ bool store_long_count_loads(struct store *store, size_t count)
 /* Adds to a pipeline the time limit of each of the statements that follow in it. */
 static void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, limit_ms)));
-    pg_pipeline_add(pg, &statements[STATEMENT_READ_LIMIT], &params);
+    pg_pipeline_add(pg, &statements[STATEMENT_READ_LIMIT],
+                    PG_PARAMS(arena, PG_TEXT(bytes_of(arena_printf(arena, "%" PRId64, limit_ms)))));
 }
 
 void store_long_add_limit_of_all(struct pg *pg, struct arena *arena, int64_t limit_ms)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, limit_ms);
-    pg_pipeline_add(pg, &statements[STATEMENT_READ_UNTIL], &params);
+    pg_pipeline_add(pg, &statements[STATEMENT_READ_UNTIL], PG_PARAMS(arena, PG_I64(limit_ms)));
 }
 
 void store_long_add_left(struct pg *pg, struct arena *arena)
 {
-    struct pg_params none;
-    pg_params_start(&none, arena);
-    pg_pipeline_add(pg, &statements[STATEMENT_READ_LEFT], &none);
+    pg_pipeline_add(pg, &statements[STATEMENT_READ_LEFT], PG_NO_PARAMS(arena));
 }
 
 enum fault store_long_run_limited(struct pg *pg, int64_t limit_ms, int64_t answer_ms,

@@ -8,12 +8,10 @@
 
 static enum fault store_sealing_read_keys(struct data_keys *keys, struct pg *pg)
 {
-    struct pg_params params;
     struct pg_result *rows;
     const char *problem = "";
     struct arena *arena = arena_create("data keys");
-    pg_params_start(&params, arena);
-    enum fault fault = pg_run(pg, data_keys_statement(), &params, &rows);
+    enum fault fault = pg_run(pg, data_keys_statement(), PG_NO_PARAMS(arena), &rows);
     if (!fault && !data_keys_take(keys, rows, &problem)) {
         log_error("%s", problem);
         fault = FAULT_ODATABASE;

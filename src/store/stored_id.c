@@ -63,10 +63,8 @@ const struct pg_params *stored_ids_send(const void *context, const struct pg_sta
     for (size_t i = 0; i < ids->count; i++) {
         if (ids->table[i].statement != number || ids->table[i].kind > STORED_ID_EACH)
             continue;
-        if (!sent) {
-            sent = ARENA_ROOM(params->arena, struct pg_params, 1);
-            *sent = *params;
-        }
+        if (!sent)
+            sent = pg_params_copy(params);
         seal(ids, sent, &ids->table[i]);
     }
     return sent ? sent : params;

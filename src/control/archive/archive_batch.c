@@ -245,9 +245,7 @@ static void archive_batch_add_items(struct pg_params *params, struct arena *aren
         contents[count] = item->content;
         raws[count++] = item->is_raw;
     }
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, keys, count);
-    pg_params_add_text_array(params, contents, count);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(keys, count), PG_TEXTS(contents, count));
     pg_params_add_bool_array(params, raws, count);
 }
 
@@ -255,17 +253,14 @@ static enum fault merge_one(struct archive_batch *batch, const struct archive_do
                             int64_t *changed)
 {
     const struct archive_header *header = &document->header;
-    struct pg_params params;
     struct pg_result *row;
     bool is_deletion = document->is_deleted;
-    pg_params_start(&params, batch->arena);
-    pg_params_add_text(&params, header->class);
-    pg_params_add_text(&params, header->id);
+    struct pg_params *params = PG_PARAMS(batch->arena, PG_TEXT(header->class), PG_TEXT(header->id));
     if (!is_deletion) {
-        archive_batch_add_items(&params, batch->arena, document);
-        pg_params_add_i64(&params, batch->attaches);
+        archive_batch_add_items(params, batch->arena, document);
+        pg_params_add_i64(params, batch->attaches);
     }
-    enum fault fault = pg_run(batch->pg, &statements[is_deletion], &params, &row);
+    enum fault fault = pg_run(batch->pg, &statements[is_deletion], params, &row);
     if (!fault)
         *changed += pg_get_i64(row, 0, 0) != 0;
     else if (fault != FAULT_STALE)

@@ -8,16 +8,13 @@
 static bool archive_filter_set(struct control *control, struct pg *pg, const char *name,
                                const char *const *texts, size_t count)
 {
-    struct pg_params params;
     struct pg_result *row;
     struct bytes *values = ARENA_ARRAY(control->arena, struct bytes, count + 1);
     for (size_t i = 0; i < count; i++)
         values[i] = bytes_of(texts[i]);
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(name));
-    pg_params_add_text_array(&params, values, count);
     return control_query(control, pg, "selecting documents",
-                         "select set_config($1::text, ($2::text[])::text, false)", &params, &row);
+                         "select set_config($1::text, ($2::text[])::text, false)",
+                         PG_PARAMS(control->arena, PG_TEXT(bytes_of(name)), PG_TEXTS(values, count)), &row);
 }
 
 static bool set_all(struct control *control, struct pg *pg, const struct archive_filter *filter)

@@ -46,9 +46,8 @@ static void archive_replace_begin(struct replacing *replacing, const struct arch
 {
     arena_reset(replacing->arena);
     pg_params_start(params, replacing->arena);
-    pg_params_add_text(params, header->class);
-    pg_params_add_text(params,
-                       data_keys_seal_id(replacing->keys, replacing->arena, header->class, header->id));
+    PG_PARAMS_ADD(params, PG_TEXT(header->class),
+                  PG_TEXT(data_keys_seal_id(replacing->keys, replacing->arena, header->class, header->id)));
 }
 
 static void free_values(void *context, struct archive_document *document)
@@ -85,11 +84,8 @@ static void archive_replace_add_items(struct replacing *replacing, const struct 
         contents[i] = data_keys_seal_content(replacing->keys, arena, &place, item->content);
         raws[i] = item->is_raw;
     }
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, keys, count);
-    pg_params_add_i64_array(params, versions, count);
-    pg_params_add_i64_array(params, stamps, count);
-    pg_params_add_text_array(params, contents, count);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(keys, count), PG_I64S(versions, count),
+                  PG_I64S(stamps, count), PG_TEXTS(contents, count));
     pg_params_add_bool_array(params, raws, count);
 }
 
@@ -101,11 +97,8 @@ static void replace(void *context, struct archive_document *document)
     if (replacing->has_failed)
         return;
     archive_replace_begin(replacing, header, &params);
-    pg_params_add_i64(&params, header->version);
-    pg_params_add_i64(&params, header->ctime);
-    pg_params_add_i64(&params, header->dtime);
-    pg_params_add_i64(&params, document->bytes);
-    pg_params_add_i64(&params, archive_line_attached(document));
+    PG_PARAMS_ADD(&params, PG_I64(header->version), PG_I64(header->ctime), PG_I64(header->dtime),
+                  PG_I64(document->bytes), PG_I64(archive_line_attached(document)));
     archive_replace_add_items(replacing, document, &params);
     run_archive_replace(replacing, header, &statements[1], &params);
 }

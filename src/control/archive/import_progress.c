@@ -90,17 +90,14 @@ enum import_beginning import_progress_take(struct control *control, struct pg *p
 
 bool import_progress_begin(struct control *control, struct pg *pg, const struct import_progress *progress)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(progress->identity));
-    pg_params_add_i64(&params, progress->is_merge);
-    pg_params_add_i64(&params, progress->state);
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(progress->identity)),
+                                               PG_I64(progress->is_merge), PG_I64(progress->state));
     return control_query(control, pg, "recording the import",
                          "insert into stampd.import_progress (identity, is_merge, state)"
                          " values ($1::text, $2::bigint <> 0, $3::bigint)"
                          " on conflict (one) do update set identity = excluded.identity",
-                         &params, &row);
+                         params, &row);
 }
 
 bool import_progress_move(struct pg *pg, struct import_progress *progress)
@@ -108,16 +105,14 @@ bool import_progress_move(struct pg *pg, struct import_progress *progress)
     static const struct pg_statement move = {
         "import_move", "update stampd.import_progress set members = $1::bigint, sum = $2::text", 2};
     struct arena *arena = arena_create("progress");
-    struct pg_params params;
     struct builder json = {0};
     builder_add_text(&json, "{");
     archive_sum_write(&progress->sum, &json);
     builder_add_text(&json, "}");
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, progress->members);
-    pg_params_add_text(&params, builder_bytes(&json));
-    bool is_done = (progress->is_prepared || pg_prepare(pg, &move, 1) == FAULT_NONE) &&
-                   pg_run(pg, &move, &params, NULL) == FAULT_NONE;
+    bool is_done =
+        (progress->is_prepared || pg_prepare(pg, &move, 1) == FAULT_NONE) &&
+        pg_run(pg, &move, PG_PARAMS(arena, PG_I64(progress->members), PG_TEXT(builder_bytes(&json))), NULL) ==
+            FAULT_NONE;
     progress->is_prepared = is_done;
     if (!is_done)
         message_print("recording the progress: %s", pg_message(pg));
@@ -140,13 +135,12 @@ static const char follows[] = "follows ";
 
 bool import_progress_follow(struct control *control, struct pg *pg, const struct archive_contents *contents)
 {
-    struct pg_params params;
     struct pg_result *row;
     const char *identity = archive_identity(control->arena, contents);
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(arena_printf(control->arena, "%s%s", follows, identity)));
-    return control_query(control, pg, "recording the progress",
-                         "update stampd.import_progress set identity = $1::text", &params, &row);
+    return control_query(
+        control, pg, "recording the progress", "update stampd.import_progress set identity = $1::text",
+        PG_PARAMS(control->arena, PG_TEXT(bytes_of(arena_printf(control->arena, "%s%s", follows, identity)))),
+        &row);
 }
 
 const char *import_progress_followed(const struct import_progress *progress)

@@ -434,14 +434,12 @@ static bool importer_verify(struct import *import)
 
 static bool raise_floor(struct import *import)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, import->control->arena);
-    pg_params_add_i64(&params, import->contents.floor);
+    const struct pg_params *params = PG_PARAMS(import->control->arena, PG_I64(import->contents.floor));
     return import->done.is_merge ||
            control_query(import->control, import->target.pg, "raising the floor",
                          "update stampd.namespace set floor = $1::bigint where one and floor < $1::bigint",
-                         &params, &row);
+                         params, &row);
 }
 
 static bool store_configuration(struct import *import)

@@ -30,19 +30,17 @@ static bool check_batch(struct control *control, const struct ns_target *target,
 {
     struct control own = *control;
     struct bytes *texts = ARENA_ARRAY(arena, struct bytes, count);
-    struct pg_params params;
     struct pg_result *rows;
     own.arena = arena;
     for (size_t i = 0; i < count; i++)
         texts[i] = blob_sealed_digits(arena, keys, &digests[i]);
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, texts, count);
+    const struct pg_params *params = PG_PARAMS(arena, PG_TEXTS(texts, count));
     if (!control_query(&own, target->pg, "checking the files that the archive leaves out",
                        "with kept as (update stampd.blob b set touched = stampd.stamp_now() from"
                        " unnest($1::text[]) u(digest) where b.digest = decode(u.digest, 'hex') and"
                        " not b.removing returning b.digest) select u.digest from unnest($1::text[])"
                        " u(digest) where decode(u.digest, 'hex') not in (select digest from kept) limit 1",
-                       &params, &rows))
+                       params, &rows))
         return false;
     if (!pg_rows(rows))
         return true;
@@ -113,15 +111,14 @@ int64_t importer_files_stored(const struct importer_files *files)
 static bool touch(struct importer_files *files, const struct blob_digest *digest, int64_t size)
 {
     struct control own = *files->control;
-    struct pg_params params;
     struct pg_result *row;
     own.arena = files->arena;
     arena_reset(files->arena);
-    pg_params_start(&params, files->arena);
-    pg_params_add_text(&params, blob_sealed_digits(files->arena, &files->keys, digest));
-    pg_params_add_i64(&params, blob_sealed_size(&files->keys, size));
+    const struct pg_params *params =
+        PG_PARAMS(files->arena, PG_TEXT(blob_sealed_digits(files->arena, &files->keys, digest)),
+                  PG_I64(blob_sealed_size(&files->keys, size)));
     return control_query(&own, files->pg, "registering a file",
-                         "select stampd.blob_touch($1::text, $2::bigint)", &params, &row);
+                         "select stampd.blob_touch($1::text, $2::bigint)", params, &row);
 }
 
 static bool importer_files_complain(const struct importer_files *files, const char *what)

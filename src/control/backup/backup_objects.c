@@ -43,15 +43,12 @@ bool backup_rows_now(struct control *control, int64_t *stamp_r)
 bool backup_rows_check(struct control *control, const struct backup_row *row, bool *is_there_r)
 {
     struct control own = *control;
-    struct pg_params params;
     struct pg_result *found;
     own.arena = row->arena;
-    pg_params_start(&params, row->arena);
-    pg_params_add_text(&params, bytes_of(row->sha));
     if (!control_query(&own, row->pg, row->code,
                        "select exists (select from stampd.blob b where b.digest = decode($1, 'hex')"
                        " and not b.removing)",
-                       &params, &found))
+                       PG_PARAMS(row->arena, PG_TEXT(bytes_of(row->sha))), &found))
         return false;
     *is_there_r = pg_get_bool(found, 0, 0);
     return true;
@@ -64,18 +61,15 @@ static bool backup_rows_read_page(const struct rows_walk *walk, const struct bac
                                   const char *last, struct pg_result **rows_r)
 {
     struct control own = *walk->control;
-    struct pg_params params;
     own.arena = row->arena;
-    pg_params_start(&params, row->arena);
-    pg_params_add_text(&params, bytes_of(last));
-    pg_params_add_i64(&params, PAGE);
-    pg_params_add_i64(&params, walk->before);
+    const struct pg_params *params =
+        PG_PARAMS(row->arena, PG_TEXT(bytes_of(last)), PG_I64(PAGE), PG_I64(walk->before));
     return control_query(
         &own, row->pg, row->code,
         "select encode(b.digest, 'hex'), b.size, b.store, b.object, encode(b.head, 'hex') from stampd.blob b"
         " where b.digest > decode($1, 'hex') and b.touched < $3 and not b.removing"
         " order by b.digest limit $2",
-        &params, rows_r);
+        params, rows_r);
 }
 
 static const char *backup_rows_text_of(const struct backup_row *row, struct bytes text)

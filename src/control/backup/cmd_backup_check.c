@@ -67,9 +67,7 @@ static void check_server(struct backup_check *check)
     const struct backup_folder *folder = &check->folder;
     struct pg *pg;
     struct pg_result *row;
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(folder->slot));
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(folder->slot)));
     if (!ns_database_open(control, &pg) ||
         !control_query(
             control, pg, folder->slot,
@@ -79,7 +77,7 @@ static void check_server(struct backup_check *check)
             " (select timeline_id::bigint from pg_control_checkpoint())"
             " from (select $1::text::name) n (slot) left join pg_replication_slots s on s.slot_name = n.slot"
             " left join pg_stat_replication r on r.pid = s.active_pid",
-            &params, &row)) {
+            params, &row)) {
         cmd_backup_check_find(check, false, "server: it cannot be asked how much of its log is archived");
         return;
     }

@@ -80,19 +80,16 @@ static bool make_role(struct control *control, struct pg *pg, const struct backu
 {
     bool is_there;
     struct pg_result *row;
-    struct pg_params params;
     if (!ns_database_has_role(control, pg, folder->role, &is_there))
         return false;
     if (!is_there) {
         printf("made the role %s, with the right REPLICATION, without a password\n", folder->role);
         return ns_database_execute(pg, "create role ", folder->role, " login replication");
     }
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(folder->role));
     if (!control_query(
             control, pg, folder->role,
             "select (rolreplication or rolsuper) and rolcanlogin from pg_roles where rolname = $1::text",
-            &params, &row))
+            PG_PARAMS(control->arena, PG_TEXT(bytes_of(folder->role))), &row))
         return false;
     if (pg_get_bool(row, 0, 0))
         return true;
@@ -106,12 +103,9 @@ static bool make_role(struct control *control, struct pg *pg, const struct backu
 static bool has_slot(struct control *control, struct pg *pg, const char *slot, bool *is_there_r)
 {
     struct pg_result *row;
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(slot));
     if (!control_query(control, pg, slot,
-                       "select exists (select from pg_replication_slots where slot_name = $1::text)", &params,
-                       &row))
+                       "select exists (select from pg_replication_slots where slot_name = $1::text)",
+                       PG_PARAMS(control->arena, PG_TEXT(bytes_of(slot))), &row))
         return false;
     *is_there_r = pg_get_bool(row, 0, 0);
     return true;
@@ -121,16 +115,13 @@ static bool make_slot(struct control *control, struct pg *pg, const char *slot)
 {
     bool is_there;
     struct pg_result *row;
-    struct pg_params params;
     if (!has_slot(control, pg, slot, &is_there))
         return false;
     if (is_there)
         return true;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(slot));
     return control_query(control, pg, slot,
                          "select slot_name from pg_create_physical_replication_slot($1::text::name, true)",
-                         &params, &row);
+                         PG_PARAMS(control->arena, PG_TEXT(bytes_of(slot))), &row);
 }
 
 /* A folder that this command has begun is completed; any other one must be empty. */

@@ -75,15 +75,12 @@ static bool files_place_show(struct control *control, const struct ns_target *ta
 static bool files_place_set(struct control *control, const struct ns_target *target, const char *store)
 {
     struct object_store_place place;
-    struct pg_params params;
     struct pg_result *row;
     bool is_directory = strcmp(store, DIRECTORY) == 0;
     if (!is_directory && !files_place_find(control, store, &place))
         return false;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(is_directory ? "" : store));
-    return control_query(control, target->pg, target->conf->code, "select stampd.blob_place_set($1)", &params,
-                         &row);
+    return control_query(control, target->pg, target->conf->code, "select stampd.blob_place_set($1)",
+                         PG_PARAMS(control->arena, PG_TEXT(bytes_of(is_directory ? "" : store))), &row);
 }
 
 int files_place(struct control *control, int argc, char **argv)
@@ -138,14 +135,11 @@ bool files_walk_open(struct files_listing *walk, struct control *control, const 
 static bool files_walk_read_page(struct files_listing *walk, struct arena *arena, const char *last,
                                  struct pg_result **rows_r)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, bytes_of(last));
-    pg_params_add_i64(&params, PAGE);
+    const struct pg_params *params = PG_PARAMS(arena, PG_TEXT(bytes_of(last)), PG_I64(PAGE));
     return control_query(walk->control, walk->target.pg, walk->target.conf->code,
                          "select encode(b.digest, 'hex'), b.size from stampd.blob b where b.digest > "
                          "decode($1, 'hex') and " USED " order by b.digest limit $2",
-                         &params, rows_r);
+                         params, rows_r);
 }
 
 bool files_walk_run(struct files_listing *walk, bool (*visit)(void *context, const struct files_entry *entry),
@@ -175,13 +169,11 @@ bool files_walk_run(struct files_listing *walk, bool (*visit)(void *context, con
 
 bool files_walk_is_used(struct files_listing *walk, const struct files_entry *entry, bool *is_used_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, walk->control->arena);
-    pg_params_add_text(&params, bytes_of(entry->sha));
+    const struct pg_params *params = PG_PARAMS(walk->control->arena, PG_TEXT(bytes_of(entry->sha)));
     bool is_read = control_query(
         walk->control, walk->target.pg, walk->target.conf->code,
-        "select exists (select from stampd.blob_ref r where r.digest = decode($1, 'hex'))", &params, &row);
+        "select exists (select from stampd.blob_ref r where r.digest = decode($1, 'hex'))", params, &row);
     *is_used_r = is_read && pg_get_bool(row, 0, 0);
     return is_read;
 }

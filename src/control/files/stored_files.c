@@ -113,19 +113,18 @@ static enum fault find_object(struct stored_files *files, const struct blob_dige
                               struct stored_object *object_r)
 {
     struct control own = *files->control;
-    struct pg_params params;
     struct pg_result *row;
     own.arena = files->arena;
     arena_reset(files->arena);
     *object_r = (struct stored_object){.size = -1};
     if (!stored_files_connect(files))
         return FAULT_XSTORE;
-    pg_params_start(&params, files->arena);
-    pg_params_add_text(&params, blob_store_digits(files->arena, digest));
+    const struct pg_params *params =
+        PG_PARAMS(files->arena, PG_TEXT(blob_store_digits(files->arena, digest)));
     if (!control_query(&own, files->pg, "looking up a file",
                        "select store, object, size from stampd.blob where digest = decode($1, 'hex')"
                        " and store is not null",
-                       &params, &row))
+                       params, &row))
         return FAULT_XSTORE;
     if (!pg_rows(row))
         return FAULT_NONE;

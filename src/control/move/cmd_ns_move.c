@@ -99,19 +99,15 @@ static bool is_unused(struct control *control, struct pg *pg)
 
 static bool move_keys_add(struct control *to, struct pg *pg, const struct moved_key *key)
 {
-    struct pg_params params;
     struct pg_result *row;
     if (!control_query(to, pg, what, "select current_database()::text", NULL, &row))
         return false;
     struct bytes wrapped = site_key_wrap(to->arena, pg_get_text(row, 0, 0), key->id, key->secret);
-    pg_params_start(&params, to->arena);
-    pg_params_add_i64(&params, key->id);
-    pg_params_add_text(&params, bytes_of(site_key_mark()));
-    pg_params_add_text(&params, wrapped);
-    return control_query(to, pg, what,
-                         "insert into stampd.data_key (id, site, wrapped) values ($1::bigint, $2, $3)"
-                         " returning id",
-                         &params, &row);
+    return control_query(
+        to, pg, what,
+        "insert into stampd.data_key (id, site, wrapped) values ($1::bigint, $2, $3)"
+        " returning id",
+        PG_PARAMS(to->arena, PG_I64(key->id), PG_TEXT(bytes_of(site_key_mark())), PG_TEXT(wrapped)), &row);
 }
 
 /* Servers there read the keys again with the schema; those of sessions that have begun are not used again. */

@@ -157,16 +157,14 @@ static const struct carried tables[] = {
 static bool list_columns(struct control *control, struct pg *pg, const struct carried *carried,
                          struct bytes *columns_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(carried->table));
-    pg_params_add_text(&params, bytes_of(carried->without));
+    const struct pg_params *params =
+        PG_PARAMS(control->arena, PG_TEXT(bytes_of(carried->table)), PG_TEXT(bytes_of(carried->without)));
     if (!control_query(control, pg, "reading columns",
                        "select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute"
                        " where attrelid = ('stampd.' || $1::text)::regclass and attnum > 0"
                        " and not attisdropped and attname <> all (($2::text)::name[])",
-                       &params, &row))
+                       params, &row))
         return false;
     *columns_r = pg_get_text(row, 0, 0);
     return true;
@@ -223,18 +221,16 @@ static bool carry_table(struct control *from, struct pg *source, struct pg *targ
 /* Cursors and tokens of clients stay valid; a document without a row is born above what was purged. */
 static bool carry_row(struct control *from, struct pg *source, struct control *to, struct pg *target)
 {
-    struct pg_params params;
     struct pg_result *row;
     if (!control_query(from, source, "reading the row of the namespace",
                        "select secret, floor from stampd.namespace where one", NULL, &row))
         return false;
-    pg_params_start(&params, to->arena);
-    pg_params_add_text(&params, pg_get_text(row, 0, 0));
-    pg_params_add_i64(&params, pg_get_i64(row, 0, 1));
+    const struct pg_params *params =
+        PG_PARAMS(to->arena, PG_TEXT(pg_get_text(row, 0, 0)), PG_I64(pg_get_i64(row, 0, 1)));
     return control_query(to, target, "storing the row of the namespace",
                          "update stampd.namespace set secret = $1::text, floor = greatest(floor, $2::bigint)"
                          " where one",
-                         &params, &row);
+                         params, &row);
 }
 
 bool move_site_carry(struct control *from, const struct ns_target *source, struct control *to,

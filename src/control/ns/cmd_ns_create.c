@@ -329,12 +329,9 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
 /* The values of its documents for properties that are unique in all namespaces. */
 static bool free_values(struct control *control, struct pg *z, const char *database)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(database));
     return control_query(control, z, "freeing its unique values", "select stampd.release_database($1::text)",
-                         &params, &row);
+                         PG_PARAMS(control->arena, PG_TEXT(bytes_of(database))), &row);
 }
 
 /* The fault has been logged. */

@@ -36,7 +36,7 @@ struct files_reseal {
     int64_t seen, done, bytes, wrong, reported_ms;
 };
 
-static bool files_reseal_query(struct files_reseal *run, const char *sql, struct pg_params *params,
+static bool files_reseal_query(struct files_reseal *run, const char *sql, const struct pg_params *params,
                                struct pg_result **row_r)
 {
     struct control own = *run->control;
@@ -71,16 +71,15 @@ static bool files_reseal_settle(struct files_reseal *run, const struct blob_dige
 static bool replace(struct files_reseal *run, const struct blob_entry *entry,
                     struct blob_resealing *resealing)
 {
-    struct pg_params params;
     struct pg_result *row;
     enum fault fault = FAULT_NONE;
-    pg_params_start(&params, run->arena);
-    pg_params_add_text(&params, blob_store_digits(run->arena, &entry->digest));
+    const struct pg_params *params =
+        PG_PARAMS(run->arena, PG_TEXT(blob_store_digits(run->arena, &entry->digest)));
     if (!control_execute(run->pg, "encrypting the files again", "begin") ||
         !files_reseal_query(
             run,
             "select from stampd.blob where digest = decode($1, 'hex') and store is null for no key update",
-            &params, &row)) {
+            params, &row)) {
         blob_reseal_abandon(resealing);
         return false;
     }
@@ -150,8 +149,7 @@ static enum fault files_reseal_read_object(void *source, const struct blob_diges
 static void add_names(struct files_reseal *run, const struct stored_file *file, struct pg_params *params)
 {
     pg_params_start(params, run->arena);
-    pg_params_add_text(params, bytes_of(file->sha));
-    pg_params_add_text(params, bytes_of(file->object));
+    PG_PARAMS_ADD(params, PG_TEXT(bytes_of(file->sha)), PG_TEXT(bytes_of(file->object)));
 }
 
 /* The directory has the file durably before its object is given up.  Whoever reads that one goes on for
@@ -216,19 +214,16 @@ static bool reseal_object(struct files_reseal *run, const struct stored_file *fi
 static int files_reseal_read_page(struct files_reseal *run, const char *last, struct stored_file page_r[PAGE])
 {
     enum { SHA, SIZE, OBJECT };
-    struct pg_params params;
     struct pg_result *rows;
     arena_reset(run->arena);
-    pg_params_start(&params, run->arena);
-    pg_params_add_i64(&params, run->keys.keys[run->keys.count - 1].id);
-    pg_params_add_text(&params, bytes_of(last));
-    pg_params_add_i64(&params, PAGE);
+    const struct pg_params *params = PG_PARAMS(run->arena, PG_I64(run->keys.keys[run->keys.count - 1].id),
+                                               PG_TEXT(bytes_of(last)), PG_I64(PAGE));
     if (!files_reseal_query(
             run,
             "select encode(digest, 'hex'), size, object from stampd.blob where store is not null"
             " and not removing and substring(head from 9 for 8) is distinct from int8send($1::bigint)"
             " and digest > decode($2, 'hex') order by digest limit $3::bigint",
-            &params, &rows))
+            params, &rows))
         return -1;
     for (int row = 0; row < pg_rows(rows); row++) {
         struct stored_file *file = &page_r[row];
@@ -329,18 +324,15 @@ static bool reseal(struct control *control, const struct ns_target *target)
 
 int cmd_ns_keys(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns keys",
-        "CODE",
-        1,
-        1,
+    static const struct command command = COMMAND(
+        "ns keys", "CODE",
         "List the data keys of an encrypted namespace, add one, or wrap them under the present site key.",
         "Running servers begin to use a new data key at once; what was written before stays readable under\n"
         "its own.  After a change of the site key, with the former one in site_key_former_file, --wrap "
         "wraps\n"
         "all data keys under the present one; then the former one is no longer needed.  --reseal works "
         "while\n"
-        "the servers do; interrupted, it is run again.\n"};
+        "the servers do; interrupted, it is run again.\n");
     bool is_new = false, is_wrap = false, is_again = false, is_json = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

@@ -11,13 +11,10 @@
 
 static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(database));
     if (!control_query(control, pg, database,
-                       "select pg_database_size(datname) from pg_database where datname = $1::text", &params,
-                       &result))
+                       "select pg_database_size(datname) from pg_database where datname = $1::text",
+                       PG_PARAMS(control->arena, PG_TEXT(bytes_of(database))), &result))
         return false;
     *size_r = pg_rows(result) ? pg_get_i64(result, 0, 0) : -1; /* -1: there is no such database */
     return true;

@@ -114,16 +114,14 @@ static bool migrations_is_free(struct control *control, struct pg *pg, const cha
 
 static bool migrations_record(struct control *control, struct pg *pg, const struct migration *migration)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_params_add_i32(&params, migration->number);
-    pg_params_add_text(&params, bytes_of(migration->name));
+    const struct pg_params *params =
+        PG_PARAMS(control->arena, PG_I32(migration->number), PG_TEXT(bytes_of(migration->name)));
     return control_query(
         control, pg, migration->name,
         "insert into stampd.migration (number, name, applied) values ($1::int, $2::text, now()) "
         "on conflict (number) do nothing",
-        &params, &result);
+        params, &result);
 }
 
 static bool run_file(struct pg *pg, const char *path, struct bytes text)

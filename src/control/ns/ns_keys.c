@@ -60,7 +60,6 @@ bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **key
 bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)
 {
     struct pg_result *rows;
-    struct pg_params params;
     unsigned char secret[SEALING_KEY];
     if (!ns_keys_need_site(control) || !ns_keys_query(control, pg, &rows) ||
         !control_query(control, pg, "reading the name of the database", "select current_database()::text",
@@ -72,15 +71,13 @@ bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)
         return false;
     int64_t id = keys->count ? keys->keys[keys->count - 1].id + 1 : 1;
     crypto_random(secret, sizeof secret);
-    pg_params_start(&params, control->arena);
-    pg_params_add_i64(&params, id);
-    pg_params_add_text(&params, bytes_of(site_key_mark()));
-    pg_params_add_text(&params, site_key_wrap(control->arena, database, id, secret));
+    struct pg_params *params = PG_PARAMS(control->arena, PG_I64(id), PG_TEXT(bytes_of(site_key_mark())),
+                                         PG_TEXT(site_key_wrap(control->arena, database, id, secret)));
     explicit_bzero(secret, sizeof secret);
-    pg_params_add_text(&params, bytes_of(id_classes));
+    pg_params_add_text(params, bytes_of(id_classes));
     if (!control_query(control, pg, "adding a data key",
                        "select stampd.data_key_add($1::bigint, $2::text, $3::text, string_to_array($4, ' '))",
-                       &params, &rows))
+                       params, &rows))
         return false;
     if (!pg_get_bool(rows, 0, 0))
         message_print("another data key was added meanwhile: try again");
@@ -109,21 +106,19 @@ bool ns_keys_wrap(struct control *control, struct pg *pg)
     for (int row = 0; is_done && row < pg_rows(rows); row++) {
         int64_t id = pg_get_i64(rows, row, ID);
         struct bytes database = pg_get_text(rows, row, DATABASE);
-        struct pg_params params;
         is_done = site_key_unwrap(control->arena, pg_get_text(rows, row, SITE), database, id,
                                   pg_get_text(rows, row, WRAPPED), secret);
         if (!is_done) {
             message_print("data key %lld cannot be unwrapped", (long long)id);
             break;
         }
-        pg_params_start(&params, control->arena);
-        pg_params_add_i64(&params, id);
-        pg_params_add_text(&params, bytes_of(site_key_mark()));
-        pg_params_add_text(&params, site_key_wrap(control->arena, database, id, secret));
+        const struct pg_params *params =
+            PG_PARAMS(control->arena, PG_I64(id), PG_TEXT(bytes_of(site_key_mark())),
+                      PG_TEXT(site_key_wrap(control->arena, database, id, secret)));
         is_done = control_query(control, pg, "wrapping the data keys",
                                 "update stampd.data_key set site = $2::text, wrapped = $3::text"
                                 " where id = $1::bigint returning id",
-                                &params, &changed);
+                                params, &changed);
     }
     explicit_bzero(secret, sizeof secret);
     return is_done && control_execute(pg, "wrapping the data keys", "commit");

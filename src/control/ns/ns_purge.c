@@ -62,10 +62,8 @@ static const char counting[] =
 bool ns_purge_count(struct control *control, struct pg *pg, const char *code, int64_t days)
 {
     struct pg_result *result;
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
-    pg_params_add_i32(&params, (int32_t)days);
-    if (!control_query(control, pg, code, counting, &params, &result))
+    if (!control_query(control, pg, code, counting, PG_PARAMS(control->arena, PG_I32((int32_t)days)),
+                       &result))
         return false;
     int rows = pg_rows(result);
     for (int i = 0; i < rows; i++) {

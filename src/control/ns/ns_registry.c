@@ -107,17 +107,15 @@ bool ns_registry_connect(struct control *control, const char *code, struct ns_ta
 
 bool ns_registry_store(struct control *control, struct pg *z, const char *code, struct bytes text)
 {
-    struct pg_params params;
     struct pg_result *result;
     char *what = arena_printf(control->arena, "the document Namespace/%s", code);
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(code));
+    struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(code)));
     if (!text.data)
-        return control_query(control, z, what, "select stampd.delete_document('Namespace', $1::text)",
-                             &params, &result);
-    pg_params_add_text(&params, text);
+        return control_query(control, z, what, "select stampd.delete_document('Namespace', $1::text)", params,
+                             &result);
+    pg_params_add_text(params, text);
     return control_query(control, z, what,
-                         "select stampd.put_item('Namespace', $1::text, 'Conf', '', $2::text)", &params,
+                         "select stampd.put_item('Namespace', $1::text, 'Conf', '', $2::text)", params,
                          &result);
 }
 
@@ -166,11 +164,8 @@ bool ns_database_execute(struct pg *pg, const char *before, const char *database
 
 static bool exists(struct control *control, struct pg *pg, const char *sql, const char *name, bool *exists_r)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(name));
-    if (!control_query(control, pg, name, sql, &params, &result))
+    if (!control_query(control, pg, name, sql, PG_PARAMS(control->arena, PG_TEXT(bytes_of(name))), &result))
         return false;
     *exists_r = pg_get_bool(result, 0, 0);
     return true;

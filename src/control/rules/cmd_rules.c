@@ -22,15 +22,13 @@ bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, s
 
 bool cmd_rules_fetch(struct control *control, struct pg *z, const char *code, struct bytes *text_r)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(code));
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(code)));
     if (!control_query(
             control, z, "reading the rules",
             "select content from stampd.item where class = 'Namespace' and id = $1::text and iclass "
             "= 'Rules' and key = ''",
-            &params, &result))
+            params, &result))
         return false;
     *text_r = pg_rows(result) ? pg_get_text(result, 0, 0) : NO_BYTES;
     return true;
@@ -53,13 +51,10 @@ static bool cmd_rules_read_file(struct control *control, const char *path, struc
 /* `text` NO_BYTES: removes them. */
 static bool cmd_rules_store(struct control *control, struct pg *z, const char *code, struct bytes text)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(code));
-    pg_params_add_text(&params, text);
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(code)), PG_TEXT(text));
     return control_query(control, z, arena_printf(control->arena, "the document Namespace/%s", code),
-                         "select stampd.put_item('Namespace', $1::text, 'Rules', '', $2::text)", &params,
+                         "select stampd.put_item('Namespace', $1::text, 'Rules', '', $2::text)", params,
                          &result);
 }
 
@@ -78,17 +73,15 @@ size_t cmd_rules_compare(struct arena *arena, const char *where, const struct ru
 /* Prints what the rules name and the schema that the namespace declares in z, if any, declares otherwise. */
 static bool cmd_rules_warn(struct control *control, struct pg *z, const char *code, const struct rules *rules)
 {
-    struct pg_params params;
     struct pg_result *result;
     struct schema *schema;
     struct schema_problem problem;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(code));
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(code)));
     if (!control_query(
             control, z, "reading the declaration",
             "select content from stampd.item where class = 'Schema' and id = $1::text and iclass = "
             "'Conf' and key = ''",
-            &params, &result))
+            params, &result))
         return false;
     if (pg_rows(result) && !schema_read(control->arena, pg_get_text(result, 0, 0), &schema, &problem))
         cmd_rules_compare(control->arena, arena_printf(control->arena, "warning: %s", code), rules, schema);

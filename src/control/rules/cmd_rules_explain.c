@@ -63,17 +63,15 @@ static const struct document *cmd_rules_explain_fetch(struct rules_inquiry *inqu
 {
     struct arena *arena = inquiry->control->arena;
     const char *name = cmd_rules_explain_name_of(arena, class, id);
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class);
-    pg_params_add_text(&params, data_keys_seal_id(inquiry->keys, arena, class, id));
+    const struct pg_params *params =
+        PG_PARAMS(arena, PG_TEXT(class), PG_TEXT(data_keys_seal_id(inquiry->keys, arena, class, id)));
     if (!control_query(
             inquiry->control, inquiry->target.pg, name,
             "select i.iclass, i.key, i.content, i.raw from stampd.doc d left join stampd.item i on "
             "i.class = d.class and i.id = d.id and i.content is not null where d.class = $1::text and "
             "d.id = $2::text and d.ctime <> 0",
-            &params, &result))
+            params, &result))
         return NULL;
     size_t count = (size_t)pg_rows(result), kept = 0;
     if (!count)

@@ -111,16 +111,14 @@ enum { ANY_VERSION = -1 };
 static bool read_declared(struct control *control, const struct ns_target *target, int64_t expected,
                           struct bytes *text_r, struct schema **schema_r)
 {
-    struct pg_params params;
     struct pg_result *row;
     const char *code = target->conf->code;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(code));
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(code)));
     if (!control_query(control, target->z, "reading the declaration",
                        "select i.content, d.version from stampd.item i join stampd.doc d on d.class = i.class"
                        " and d.id = i.id where i.class = 'Schema' and i.id = $1::text and i.iclass = 'Conf'"
                        " and i.key = '' and i.content is not null and d.ctime <> 0",
-                       &params, &row))
+                       params, &row))
         return false;
     const int64_t version = pg_rows(row) ? pg_get_i64(row, 0, 1) : 0;
     if (expected != ANY_VERSION && expected != version) {
@@ -164,18 +162,15 @@ static int schema_set(struct control *control, int argc, char **argv)
     struct bytes text;
     struct schema *schema;
     struct ns_target target;
-    struct pg_params params;
     struct pg_result *row;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     if (!cmd_schema_read_file(control, words[1], &text, &schema) ||
         !makes_thumbnails(control, words[0], schema) || !ns_registry_connect(control, words[0], &target))
         return CONTROL_FAILED;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(words[0]));
-    pg_params_add_text(&params, text);
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(words[0])), PG_TEXT(text));
     if (!control_query(control, target.z, "storing the declaration",
-                       "select stampd.put_item('Schema', $1::text, 'Conf', '', $2::text)", &params, &row))
+                       "select stampd.put_item('Schema', $1::text, 'Conf', '', $2::text)", params, &row))
         return CONTROL_FAILED;
     printf("%s: classes declared: %zu; apply them with stampctl schema apply %s\n", words[0],
            schema->class_count, words[0]);

@@ -81,15 +81,12 @@ static const struct schema *leave_out(struct arena *arena, const struct schema *
 static bool write_schema(struct control *control, struct pg *pg, const struct schema *schema)
 {
     struct builder text = {0};
-    struct pg_params params;
     struct pg_result *row;
     schema_write(schema, &text);
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, builder_bytes(&text));
     bool is_done = control_query(
         control, pg, "taking the property back",
         "update stampd.schema set number = number + 1, content = $1::text where one returning number",
-        &params, &row);
+        PG_PARAMS(control->arena, PG_TEXT(builder_bytes(&text))), &row);
     builder_free(&text);
     return is_done;
 }
@@ -335,16 +332,14 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
 /* Those that are left to do. */
 static bool count_documents(struct control *control, struct pg *pg, const struct step *step, int64_t *count_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, step->side.class);
-    pg_params_add_text(&params, step->side.item);
+    const struct pg_params *params =
+        PG_PARAMS(control->arena, PG_TEXT(step->side.class), PG_TEXT(step->side.item));
     if (!control_query(control, pg, "counting the documents",
                        "select count(*) from stampd.doc where class = $1::text and ctime <> 0 and id > "
                        "coalesce((select after"
                        " from stampd.schema_fill where class = $1::text and iclass = $2::text), '')",
-                       &params, &row))
+                       params, &row))
         return false;
     *count_r = pg_get_i64(row, 0, 0);
     return true;
@@ -403,7 +398,6 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     };
     bool is_side = step->side.item.size > 0;
     const struct pg_statement *fill = &fills[is_side ? 0 : 1];
-    struct pg_params params;
     struct pg_result *row;
     int64_t total = 0, reported_ms = clock_monotonic_ms(), whole;
     if (!show_members(control, pg, plan, step) || !count_documents(control, pg, step, &whole))
@@ -415,13 +409,12 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     if (is_filling && !is_side && !schema_claims_open(control, pg, &reserving))
         return false;
     while (is_filling && !is_done) {
-        pg_params_start(&params, arena);
-        pg_params_add_text(&params, step->side.class);
+        struct pg_params *params = PG_PARAMS(arena, PG_TEXT(step->side.class));
         if (is_side)
-            pg_params_add_text(&params, step->side.item);
-        pg_params_add_i32(&params, (int32_t)batch);
-        enum fault fault = reserving ? schema_claims_run(reserving, fill, &params, &row, &problem)
-                                     : pg_run(pg, fill, &params, &row);
+            pg_params_add_text(params, step->side.item);
+        pg_params_add_i32(params, (int32_t)batch);
+        enum fault fault = reserving ? schema_claims_run(reserving, fill, params, &row, &problem)
+                                     : pg_run(pg, fill, params, &row);
         if (fault == FAULT_STALE) { /* the lock was not available in time: retry */
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;

@@ -93,16 +93,12 @@ static bool schema_contents_report(struct pg *pg)
 /* `count_r`: rows of the batch. */
 static bool check_batch(struct walk *walk, int *count_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, walk->arena);
-    pg_params_add_text(&params, walk->class->name);
-    pg_params_add_text_array(&params, walk->items, walk->item_count);
-    pg_params_add_text(&params, builder_bytes(&walk->id));
-    pg_params_add_text(&params, builder_bytes(&walk->item_class));
-    pg_params_add_text(&params, builder_bytes(&walk->key));
-    pg_params_add_i32(&params, BATCH);
-    if (pg_run(walk->pg, &statement, &params, &rows))
+    const struct pg_params *params =
+        PG_PARAMS(walk->arena, PG_TEXT(walk->class->name), PG_TEXTS(walk->items, walk->item_count),
+                  PG_TEXT(builder_bytes(&walk->id)), PG_TEXT(builder_bytes(&walk->item_class)),
+                  PG_TEXT(builder_bytes(&walk->key)), PG_I32(BATCH));
+    if (pg_run(walk->pg, &statement, params, &rows))
         return schema_contents_report(walk->pg);
     *count_r = pg_rows(rows);
     for (int row = 0; row < *count_r; row++)

@@ -30,7 +30,6 @@ static bool judge_column(struct control *control, struct pg *pg, const struct na
     const struct named_search_value *wanted = &search->columns[place];
     struct arena *arena = control->arena;
     const char *member = arena_printf(arena, "result[%zu]", place);
-    struct pg_params params;
     struct pg_result *row;
     if (!bytes_equal(found->name, wanted->name))
         return refuse(search, member,
@@ -38,10 +37,8 @@ static bool judge_column(struct control *control, struct pg *pg, const struct na
                                    TEXT(wanted->name), TEXT(found->name)));
     if (found->type == named_search_sql_oid(wanted))
         return true;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, found->type);
     if (!control_query(control, pg, "reading the name of a type", "select format_type($1::bigint::oid, null)",
-                       &params, &row))
+                       PG_PARAMS(arena, PG_I64(found->type)), &row))
         return false;
     return refuse(search, member,
                   arena_printf(arena, "%s is %s; the column \"%.*s\" of the SQL is %.*s: cast it",
@@ -87,20 +84,17 @@ static bool judge_text(struct control *control, struct pg *pg, const struct name
 
 static bool send_alone(struct control *control, struct pg *pg, const char *sql)
 {
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
     return pg_prepare(pg, &(struct pg_statement){"", sql, 0}, 1) == FAULT_NONE &&
-           pg_run(pg, &(struct pg_statement){"", sql, 0}, &params, NULL) == FAULT_NONE;
+           pg_run(pg, &(struct pg_statement){"", sql, 0}, PG_NO_PARAMS(control->arena), NULL) == FAULT_NONE;
 }
 
 /* What the parsed body reads and calls. */
 static bool judge_body(struct control *control, struct pg *pg, const struct named_search *search)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(arena_printf(control->arena, "q_%.*s", TEXT(search->name))));
-    if (!control_query(control, pg, "checking a search", "select stampd.search_refusal($1::text)", &params,
+    if (!control_query(control, pg, "checking a search", "select stampd.search_refusal($1::text)",
+                       PG_PARAMS(control->arena, PG_TEXT(bytes_of(arena_printf(control->arena, "q_%.*s",
+                                                                               TEXT(search->name))))),
                        &row))
         return false;
     if (pg_is_null(row, 0, 0))

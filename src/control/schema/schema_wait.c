@@ -18,15 +18,13 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
                        " and a.backend_type = 'client backend'",
                        NULL, &older))
         return false;
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, pg_get_text(older, 0, 0));
+    struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(pg_get_text(older, 0, 0)));
     for (int64_t reported_ms = clock_monotonic_ms();; clock_sleep_ms(WAIT_PAUSE_MS)) {
         if (!control_query(
                 control, pg, "waiting for older transactions",
                 "select count(*), coalesce(string_agg(pid::text, ', '), '') from pg_locks"
                 " where locktype = 'virtualxid' and virtualxid = any (string_to_array($1::text, ' '))",
-                &params, &left))
+                params, &left))
             return false;
         if (pg_get_i64(left, 0, 0) == 0)
             return true;

@@ -74,7 +74,6 @@ static enum fault schema_watch_store(struct schema_run *run, const char *state)
 {
     struct arena *arena = run->control->arena;
     struct builder lines = {0}, conf = {0};
-    struct pg_params params;
     struct pg_result *row;
     run->is_changed = false;
     run->stored_ms = clock_monotonic_ms();
@@ -85,12 +84,10 @@ static enum fault schema_watch_store(struct schema_run *run, const char *state)
     builder_add_text(&lines, "}");
     builder_printf(&conf, "{\"do\":\"%s\",\"of\":%s,\"state\":\"%s\"}", run->is_plan ? "plan" : "apply",
                    run->of, state);
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, bytes_of(run->code));
-    pg_params_add_text(&params, builder_bytes(&lines));
-    pg_params_add_text(&params, builder_bytes(&conf));
-    pg_params_add_i64(&params, run->version);
-    enum fault fault = pg_run(run->z, &statements[STORE], &params, &row);
+    enum fault fault = pg_run(run->z, &statements[STORE],
+                              PG_PARAMS(arena, PG_TEXT(bytes_of(run->code)), PG_TEXT(builder_bytes(&lines)),
+                                        PG_TEXT(builder_bytes(&conf)), PG_I64(run->version)),
+                              &row);
     if (!fault)
         run->version = pg_rows(row) ? pg_get_i64(row, 0, 0) : 0;
     builder_free(&lines);
@@ -207,10 +204,8 @@ static bool is_sound(struct arena *arena, const struct pg_result *row)
 static enum fault run_next(struct control *control, struct pg *z, bool *found_r)
 {
     struct arena *arena = control->arena;
-    struct pg_params none;
     struct pg_result *row;
-    pg_params_start(&none, arena);
-    enum fault fault = pg_run(z, &statements[NEXT], &none, &row);
+    enum fault fault = pg_run(z, &statements[NEXT], PG_NO_PARAMS(arena), &row);
     *found_r = !fault && pg_rows(row);
     if (!*found_r)
         return fault;
@@ -240,10 +235,8 @@ static enum fault run_next(struct control *control, struct pg *z, bool *found_r)
 static enum fault take_turn(struct control *control, struct pg *z, bool is_once, bool *is_own_r)
 {
     for (bool is_told = false;; is_told = true) {
-        struct pg_params none;
         struct pg_result *row;
-        pg_params_start(&none, control->arena);
-        enum fault fault = pg_run(z, &statements[ALONE], &none, &row);
+        enum fault fault = pg_run(z, &statements[ALONE], PG_NO_PARAMS(control->arena), &row);
         *is_own_r = !fault && pg_get_bool(row, 0, 0);
         if (fault || *is_own_r || is_once)
             return fault;

@@ -125,7 +125,6 @@ static int cron_add(struct control *control, int argc, char **argv)
         OPTION_TEXT("info", "WORDS", &info, "Set the info of its tasks, by which they can be found."),
     };
     enum { WORD_CODE, WORD_NAME, WORD_PERIOD, WORD_OPERATION };
-    struct pg_params params;
     struct pg_result *result;
     struct cron cron;
     struct pg *pg;
@@ -140,14 +139,11 @@ static int cron_add(struct control *control, int argc, char **argv)
         return CONTROL_WRONG;
     if (!open_namespace(control, words[WORD_CODE], &pg))
         return CONTROL_FAILED;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(words[WORD_NAME]));
-    pg_params_add_text(&params, bytes_of(words[WORD_OPERATION]));
-    pg_params_add_text(&params, bytes_of(words[WORD_PERIOD]));
-    pg_params_add_text(&params, bytes_of(param));
-    pg_params_add_text(&params, bytes_of(info));
+    const struct pg_params *params = PG_PARAMS(
+        control->arena, PG_TEXT(bytes_of(words[WORD_NAME])), PG_TEXT(bytes_of(words[WORD_OPERATION])),
+        PG_TEXT(bytes_of(words[WORD_PERIOD])), PG_TEXT(bytes_of(param)), PG_TEXT(bytes_of(info)));
     if (!control_query(control, pg, words[WORD_NAME],
-                       "select stampd.cron_set($1::text, $2::text, $3::text, $4::text, $5::text)", &params,
+                       "select stampd.cron_set($1::text, $2::text, $3::text, $4::text, $5::text)", params,
                        &result))
         return CONTROL_FAILED;
     if (bytes_equal(pg_get_text(result, 0, 0), BYTES("same"))) {
@@ -221,17 +217,15 @@ static int cron_list(struct control *control, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
-    struct pg_params params;
     struct pg_result *rows;
     struct pg *pg;
     char **words;
     int status;
     if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
         return status;
-    pg_params_start(&params, control->arena);
-    pg_params_add_i32(&params, INT32_MAX);
     if (!open_namespace(control, words[0], &pg) ||
-        !control_query(control, pg, words[0], statements[STATEMENT_TASK_RULES].sql, &params, &rows))
+        !control_query(control, pg, words[0], statements[STATEMENT_TASK_RULES].sql,
+                       PG_PARAMS(control->arena, PG_I32(INT32_MAX)), &rows))
         return CONTROL_FAILED;
     for (int row = 0; row < pg_rows(rows); row++)
         (is_json ? write_rule : print_rule)(rows, row);
@@ -245,7 +239,6 @@ static int cmd_cron_change(struct control *control, const struct command *comman
                            const char *problem, int argc, char **argv)
 {
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    struct pg_params params;
     struct pg_result *result;
     struct pg *pg;
     char **words;
@@ -254,9 +247,8 @@ static int cmd_cron_change(struct control *control, const struct command *comman
         return status;
     if (!open_namespace(control, words[0], &pg))
         return CONTROL_FAILED;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(words[1]));
-    if (!control_query(control, pg, words[1], sql, &params, &result))
+    if (!control_query(control, pg, words[1], sql, PG_PARAMS(control->arena, PG_TEXT(bytes_of(words[1]))),
+                       &result))
         return CONTROL_FAILED;
     if (pg_get_bool(result, 0, 0))
         return CONTROL_DONE;

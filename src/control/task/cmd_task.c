@@ -260,7 +260,6 @@ static int task_show(struct control *control, int argc, char **argv)
         OPTION_FLAG("json", &session.as_json, "Print task and attempts as JSON, one a line."),
         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct task_filter filter = TASK_FILTER_ALL;
-    struct pg_params params;
     struct pg_result *rows, *attempts;
     struct builder text = {0};
     int status;
@@ -268,9 +267,8 @@ static int task_show(struct control *control, int argc, char **argv)
         return status;
     filter.id = bytes_of(session.words[0]);
     filter.limit = SHOWN_ATTEMPTS;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, filter.id);
-    if (!task_session_query(&session, STATEMENT_TASK_SHOW, &params, &rows) ||
+    if (!task_session_query(&session, STATEMENT_TASK_SHOW, PG_PARAMS(control->arena, PG_TEXT(filter.id)),
+                            &rows) ||
         !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
     if (!pg_rows(rows) && !pg_rows(attempts)) {
@@ -305,14 +303,12 @@ static int task_backlog(struct control *control, int argc, char **argv)
     struct task_session session = {.control = control};
     const struct option_line lines[] = {OPTION_FLAG("json", &session.as_json, "Print each queue as JSON."),
                                         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    struct pg_params params;
     struct pg_result *rows;
     int status;
     if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
-    pg_params_start(&params, control->arena);
-    pg_params_add_i32(&params, BACKLOG_MOST);
-    if (!task_session_query(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
+    if (!task_session_query(&session, STATEMENT_TASK_BACKLOG, PG_PARAMS(control->arena, PG_I32(BACKLOG_MOST)),
+                            &rows))
         return CONTROL_FAILED;
     if (!session.as_json)
         printf("%2s  %9s  %9s  %9s  %9s  %9s  %s\n", "QN", "DUE", "LATER", "RUNNING", "PARKED", "FAILING",
@@ -339,13 +335,11 @@ static int task_backlog(struct control *control, int argc, char **argv)
 static bool do_deed(const struct task_session *session, const char *id, enum statement statement,
                     int64_t start, const char *done)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, session->control->arena);
-    pg_params_add_text(&params, bytes_of(id));
+    struct pg_params *params = PG_PARAMS(session->control->arena, PG_TEXT(bytes_of(id)));
     if (statement == STATEMENT_TASK_MOVE)
-        pg_params_add_i64(&params, start);
-    if (!task_session_query(session, statement, &params, &row))
+        pg_params_add_i64(params, start);
+    if (!task_session_query(session, statement, params, &row))
         return false;
     if (pg_is_null(row, 0, DEED_RESULT)) {
         message_print("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");

@@ -12,10 +12,8 @@
 
 bool cmd_task_limit_print(const struct task_session *session)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, session->control->arena);
-    if (!task_session_query(session, STATEMENT_TASK_LIMITS, &params, &rows))
+    if (!task_session_query(session, STATEMENT_TASK_LIMITS, PG_NO_PARAMS(session->control->arena), &rows))
         return false;
     for (int row = 0; row < pg_rows(rows); row++) {
         struct builder text = {0};
@@ -107,10 +105,8 @@ int cmd_task_limit(struct control *control, int argc, char **argv)
 
 bool cmd_task_pause_print(const struct task_session *session)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, session->control->arena);
-    if (!task_session_query(session, STATEMENT_TASK_PAUSED, &params, &rows))
+    if (!task_session_query(session, STATEMENT_TASK_PAUSED, PG_NO_PARAMS(session->control->arena), &rows))
         return false;
     for (int row = 0; row < pg_rows(rows); row++) {
         struct builder text = {0};

@@ -313,12 +313,9 @@ static bool check_references(struct ns_check *check, const struct data_keys *key
         " live as (select class, id, key, digest from stampd.blob_ref where ended is null)"
         " select n.class, n.id from ((table given except table live) union all"
         " (table live except table given)) n order by 1, 2 limit $1::bigint";
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, check->control->arena);
-    pg_params_add_i64(&params, LISTED_REFERENCES);
-    if (!control_query(check->control, check->snapshot.documents, "reading the references", items, &params,
-                       &rows))
+    if (!control_query(check->control, check->snapshot.documents, "reading the references", items,
+                       PG_PARAMS(check->control->arena, PG_I64(LISTED_REFERENCES)), &rows))
         return false;
     for (int row = 0; row < pg_rows(rows); row++) {
         struct bytes class = pg_get_text(rows, row, 0), id = pg_get_text(rows, row, 1);
@@ -399,7 +396,6 @@ static bool ns_verifier_check_files(struct ns_check *check)
 static bool count_unregistered(struct ns_check *check, const struct blob_entry *entries, size_t count)
 {
     struct control own = *check->control;
-    struct pg_params params;
     struct pg_result *rows;
     struct bytes *digests = ARENA_ARRAY(check->arena, struct bytes, count);
     int64_t *sizes = ARENA_ARRAY(check->arena, int64_t, count);
@@ -408,15 +404,13 @@ static bool count_unregistered(struct ns_check *check, const struct blob_entry *
         digests[i] = blob_store_digits(check->arena, &entries[i].digest);
         sizes[i] = entries[i].size;
     }
-    pg_params_start(&params, check->arena);
-    pg_params_add_text_array(&params, digests, count);
-    pg_params_add_i64_array(&params, sizes, count);
+    const struct pg_params *params = PG_PARAMS(check->arena, PG_TEXTS(digests, count), PG_I64S(sizes, count));
     if (!control_query(
             &own, check->snapshot.documents, "looking up files of the store",
             "select count(*), coalesce(sum(u.size), 0)::bigint from unnest($1::text[], $2::bigint[])"
             " u(digest, size) where not exists (select from stampd.blob b where b.digest ="
             " decode(u.digest, 'hex'))",
-            &params, &rows))
+            params, &rows))
         return false;
     check->verification->unregistered += pg_get_i64(rows, 0, 0);
     check->verification->unregistered_bytes += pg_get_i64(rows, 0, 1);

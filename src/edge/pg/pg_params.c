@@ -12,16 +12,40 @@ enum { ARRAY_HEAD = 20, ARRAY_EMPTY_HEAD = 12 };
 /* Leaves room below the server's limit of 1 GiB for the message around the values. */
 static const size_t message_limit = (size_t)1000 * 1024 * 1024;
 
+enum { ROOM_AT_FIRST = 16 };
+
+static void set_room(struct pg_params *params, int room)
+{
+    const char **values = ARENA_ROOM(params->arena, const char *, (size_t)room);
+    int *lengths = ARENA_ROOM(params->arena, int, (size_t)room);
+    if (params->count) {
+        memcpy(values, params->values, (size_t)params->count * sizeof *values);
+        memcpy(lengths, params->lengths, (size_t)params->count * sizeof *lengths);
+    }
+    params->values = values;
+    params->lengths = lengths;
+    params->room = room;
+}
+
 void pg_params_start(struct pg_params *params, struct arena *arena)
 {
-    params->arena = arena;
-    params->count = 0;
-    params->bytes = 0;
+    *params = (struct pg_params){.arena = arena};
+}
+
+struct pg_params *pg_params_copy(const struct pg_params *params)
+{
+    struct pg_params *copy = ARENA_ROOM(params->arena, struct pg_params, 1);
+    *copy = *params;
+    if (params->room)
+        set_room(copy, params->room);
+    return copy;
 }
 
 static void pg_params_add_value(struct pg_params *params, const void *value, size_t size)
 {
     assert(params->count < PG_PARAMETERS_MAX);
+    if (params->count == params->room)
+        set_room(params, params->room ? 2 * params->room : ROOM_AT_FIRST);
     params->values[params->count] = value;
     params->lengths[params->count] =
         size <= message_limit ? (int)size : 0; /* too large: refused by pg_params_fit */
@@ -139,6 +163,44 @@ void pg_params_add_same(struct pg_params *params, const struct pg_params *other,
 {
     assert(index >= 0 && index < other->count);
     pg_params_add_value(params, other->values[index], (size_t)other->lengths[index]);
+}
+
+void pg_params_add(struct pg_params *params, const struct pg_value *values, size_t count)
+{
+    for (const struct pg_value *value = values; value < values + count; value++)
+        switch (value->kind) {
+        case PG_VALUE_I64:
+            pg_params_add_i64(params, value->integer);
+            break;
+        case PG_VALUE_I32:
+            pg_params_add_i32(params, (int32_t)value->integer);
+            break;
+        case PG_VALUE_F64:
+            pg_params_add_f64(params, value->real);
+            break;
+        case PG_VALUE_TEXT:
+            pg_params_add_text(params, value->text);
+            break;
+        case PG_VALUE_I64S:
+            pg_params_add_i64_array(params, value->array.data, value->array.count);
+            break;
+        case PG_VALUE_I32S:
+            pg_params_add_i32_array(params, value->array.data, value->array.count);
+            break;
+        case PG_VALUE_TEXTS:
+            pg_params_add_text_array(params, value->array.data, value->array.count);
+            break;
+        }
+}
+
+struct pg_params *pg_params_of(struct arena *arena, const struct pg_value *values, size_t count)
+{
+    struct pg_params *params = ARENA_ROOM(arena, struct pg_params, 1);
+    pg_params_start(params, arena);
+    if (count)
+        set_room(params, (int)count);
+    pg_params_add(params, values, count);
+    return params;
 }
 
 /* --- parameters that were added --- */

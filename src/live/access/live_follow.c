@@ -99,8 +99,8 @@ void live_follow_declare(const struct live_audience *audience, struct pg_params 
     struct builder places = {0};
     rules_sight_write_places(live_access_rules(audience->access, false), &places);
     struct bytes text = builder_bytes(&places);
-    pg_params_add_i64(params, live_access_mark(audience->access));
-    pg_params_add_text(params, (struct bytes){arena_copy(params->arena, text.data, text.size), text.size});
+    PG_PARAMS_ADD(params, PG_I64(live_access_mark(audience->access)),
+                  PG_TEXT((struct bytes){arena_copy(params->arena, text.data, text.size), text.size}));
     builder_free(&places);
 }
 
@@ -167,7 +167,6 @@ void live_follow_add_teams(const struct live_listener *listener, struct pg_param
         if (live_index_has_class(&listener->feed, class))
             add_teams_of(rules, live_caller_rules(listener->caller), params->arena, class, classes,
                          principals, &count);
-    pg_params_add_i64(params, is_ruled ? live_access_mark(listener->audience->access) : 0);
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, principals, count);
+    PG_PARAMS_ADD(params, PG_I64(is_ruled ? live_access_mark(listener->audience->access) : 0),
+                  PG_TEXTS(classes, count), PG_TEXTS(principals, count));
 }

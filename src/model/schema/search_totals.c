@@ -39,9 +39,8 @@ static void add_approved(struct composing *composing, const struct search_totals
     const struct search *search = composing->search;
     struct pg_params *params = composing->params;
     add_items(composing, totals, false);
-    pg_params_add_text_array(params, approved->ids, approved->count);
-    pg_params_add_text_array(params, approved->keys, approved->count);
-    pg_params_add_i64_array(params, approved->versions, approved->count);
+    PG_PARAMS_ADD(params, PG_TEXTS(approved->ids, approved->count), PG_TEXTS(approved->keys, approved->count),
+                  PG_I64S(approved->versions, approved->count));
     builder_printf(
         composing->sql,
         " from unnest($%d::text[], $%d::text[], $%d::bigint[]) a (id, key, version) cross join lateral"

@@ -198,16 +198,14 @@ static enum fault history(const struct tasks_inquiry *inquiry)
 static enum fault tasks_show(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
-    struct pg_params params;
     struct pg_result *rows;
     bool has_more;
     int64_t last;
     enum fault fault = tasks_read_id(inquiry, inquiry->param, "show", &filter.id);
     if (fault)
         return fault;
-    pg_params_start(&params, inquiry->arena);
-    pg_params_add_text(&params, filter.id);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_SHOW, &params, &rows);
+    fault =
+        tasks_inquiry_ask(inquiry, STATEMENT_TASK_SHOW, PG_PARAMS(inquiry->arena, PG_TEXT(filter.id)), &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{");
@@ -224,23 +222,19 @@ static enum fault tasks_show(const struct tasks_inquiry *inquiry)
 
 static enum fault backlog(const struct tasks_inquiry *inquiry)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, inquiry->arena);
-    pg_params_add_i32(&params, BACKLOG_MOST);
-    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_BACKLOG, &params, &rows);
+    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_BACKLOG,
+                                         PG_PARAMS(inquiry->arena, PG_I32(BACKLOG_MOST)), &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{\"queues\":");
     tasks_inquiry_write_rows(inquiry, rows, pg_rows(rows), task_rows_write_backlog);
-    pg_params_start(&params, inquiry->arena);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_PAUSED, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_PAUSED, PG_NO_PARAMS(inquiry->arena), &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, ",\"paused\":");
     tasks_inquiry_write_rows(inquiry, rows, pg_rows(rows), task_rows_write_pause);
-    pg_params_start(&params, inquiry->arena);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_LIMITS, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_LIMITS, PG_NO_PARAMS(inquiry->arena), &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, ",\"limits\":");
@@ -252,11 +246,9 @@ static enum fault backlog(const struct tasks_inquiry *inquiry)
 /* The periodic tasks with their next times. */
 static enum fault rules(const struct tasks_inquiry *inquiry)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, inquiry->arena);
-    pg_params_add_i32(&params, RULES_MOST);
-    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_RULES, &params, &rows);
+    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_RULES,
+                                         PG_PARAMS(inquiry->arena, PG_I32(RULES_MOST)), &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{\"rules\":");
@@ -292,11 +284,8 @@ static enum fault do_deed(const struct tasks_inquiry *inquiry, enum statement st
 
 static enum fault move_to(const struct tasks_inquiry *inquiry, struct bytes id, int64_t start)
 {
-    struct pg_params params;
-    pg_params_start(&params, inquiry->arena);
-    pg_params_add_text(&params, id);
-    pg_params_add_i64(&params, start);
-    return do_deed(inquiry, STATEMENT_TASK_MOVE, &params, id, "moved");
+    return do_deed(inquiry, STATEMENT_TASK_MOVE, PG_PARAMS(inquiry->arena, PG_TEXT(id), PG_I64(start)), id,
+                   "moved");
 }
 
 /* What a filter finds, a bounded number with each call. */
@@ -393,13 +382,10 @@ static enum fault hold_or_drop(const struct tasks_inquiry *inquiry, enum stateme
                                const char *member, const char *done)
 {
     struct bytes id;
-    struct pg_params params;
     enum fault fault = tasks_read_id(inquiry, inquiry->param, member, &id);
     if (fault)
         return fault;
-    pg_params_start(&params, inquiry->arena);
-    pg_params_add_text(&params, id);
-    return do_deed(inquiry, statement, &params, id, done);
+    return do_deed(inquiry, statement, PG_PARAMS(inquiry->arena, PG_TEXT(id)), id, done);
 }
 
 static enum fault tasks_hold(const struct tasks_inquiry *inquiry)

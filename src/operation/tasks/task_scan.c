@@ -166,14 +166,12 @@ static void task_backlog_look(struct worker_context *worker_context, struct call
     struct backlog *backlog = backlog_of(worker_context->segment, ns);
     struct backlog_numbers numbers[BACKLOG_QUEUES] = {0};
     int64_t now_ms = clock_monotonic_ms(), age_ms = backlog_age_ms(backlog, now_ms);
-    struct pg_params params;
     struct pg_result *rows;
     if ((age_ms >= 0 && age_ms < FRESH_MS) || call->ns.size > BACKLOG_CODE_BYTES)
         return;
-    pg_params_start(&params, call->arena);
-    pg_params_add_i32(&params, ROWS_MOST);
-    enum fault fault = store_tasks_administer(documents_store(worker_context->documents), ns,
-                                              STATEMENT_TASK_BACKLOG, &params, &rows);
+    enum fault fault =
+        store_tasks_administer(documents_store(worker_context->documents), ns, STATEMENT_TASK_BACKLOG,
+                               PG_PARAMS(call->arena, PG_I32(ROWS_MOST)), &rows);
     if (fault) {
         log_debug("tasks are not counted code=%s", fault_code(fault));
         return;

@@ -77,7 +77,6 @@ static enum fault remove_taken(struct cleaning *round, const struct pg_result *r
 {
     struct arena *arena = round->cleaner->arena;
     struct bytes *digests = ARENA_ARRAY(arena, struct bytes, (size_t)pg_rows(rows));
-    struct pg_params params;
     int64_t forgotten = 0;
     enum fault fault = FAULT_NONE;
     for (int row = 0; row < pg_rows(rows) && !fault; row++) {
@@ -89,9 +88,8 @@ static enum fault remove_taken(struct cleaning *round, const struct pg_result *r
     }
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, digests, (size_t)pg_rows(rows));
-    fault = cleaner_count(round, &forget, &params, &forgotten);
+    fault =
+        cleaner_count(round, &forget, PG_PARAMS(arena, PG_TEXTS(digests, (size_t)pg_rows(rows))), &forgotten);
     round->cleaned->removed += forgotten;
     return fault;
 }
@@ -99,15 +97,12 @@ static enum fault remove_taken(struct cleaning *round, const struct pg_result *r
 /* taken_r 0: no more. */
 static enum fault remove_batch(struct cleaning *round, int *taken_r)
 {
-    struct pg_params params;
     struct pg_result *rows = NULL;
     *taken_r = 0;
     enum fault fault = pg_execute(round->pg, "begin");
     if (fault)
         return fault;
-    pg_params_start(&params, round->cleaner->arena);
-    pg_params_add_i32(&params, BATCH);
-    fault = pg_run(round->pg, &take, &params, &rows);
+    fault = pg_run(round->pg, &take, PG_PARAMS(round->cleaner->arena, PG_I32(BATCH)), &rows);
     crash_at(CRASH_CLEANER_TAKEN);
     if (!fault && pg_rows(rows))
         fault = remove_taken(round, rows);
@@ -134,15 +129,13 @@ static enum fault remove_marked(struct cleaning *round)
 
 static enum fault mark_shelf(struct cleaning *round, int shelf)
 {
-    struct pg_params params;
     int64_t marked = BATCH;
     enum fault fault = FAULT_NONE;
     while (!fault && marked == BATCH && has_time(round)) {
-        pg_params_start(&params, round->cleaner->arena);
-        pg_params_add_i32(&params, shelf);
-        pg_params_add_i32(&params, BATCH);
-        pg_params_add_i64(&params, round->cleaner->unused_s);
-        fault = cleaner_count(round, &mark, &params, &marked);
+        fault = cleaner_count(
+            round, &mark,
+            PG_PARAMS(round->cleaner->arena, PG_I32(shelf), PG_I32(BATCH), PG_I64(round->cleaner->unused_s)),
+            &marked);
         round->cleaned->marked += marked;
         if (marked)
             crash_at(CRASH_CLEANER_MARKED);
@@ -174,12 +167,9 @@ static enum fault sweep_shelf(struct cleaning *round, int shelf)
     free(entries);
     if (!old)
         return FAULT_NONE;
-    struct pg_params params;
     int64_t found = 0;
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, digests, old);
-    pg_params_add_i64_array(&params, sizes, old);
-    fault = cleaner_count(round, &note, &params, &found);
+    fault =
+        cleaner_count(round, &note, PG_PARAMS(arena, PG_TEXTS(digests, old), PG_I64S(sizes, old)), &found);
     round->cleaned->found += found;
     if (found)
         crash_at(CRASH_CLEANER_NOTED);
@@ -215,12 +205,10 @@ void cleaner_run(struct cleaner *cleaner, struct pg *pg, const char *database, i
                  bool (*pause)(void *context), void *context, struct cleaned *cleaned_r)
 {
     struct cleaning round = {cleaner, pg, bytes_of(database), deadline_ms, pause, context, cleaned_r};
-    struct pg_params none;
     struct pg_result *row;
     *cleaned_r = (struct cleaned){0};
     arena_reset(cleaner->arena);
-    pg_params_start(&none, cleaner->arena);
-    if (cleaner_prepare(pg) || pg_run(pg, &uses, &none, &row))
+    if (cleaner_prepare(pg) || pg_run(pg, &uses, PG_NO_PARAMS(cleaner->arena), &row))
         return;
     bool has_rows = pg_get_bool(row, 0, 0);
     if (has_rows && remove_marked(&round))

@@ -87,11 +87,8 @@ static void ends_note(struct ends *ends, int ns, bool may_end)
 /* Deletes one batch.  False: the session is unusable, or nothing is left. */
 static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, ends->arena);
-    pg_params_add_i32(&params, ENDS_BATCH);
-    if (pg_run(pg, &keep_expiry, &params, &row)) {
+    if (pg_run(pg, &keep_expiry, PG_PARAMS(ends->arena, PG_I32(ENDS_BATCH)), &row)) {
         ends->has_more |= pg_is_usable(pg); /* another process holds the lock */
         return false;
     }
@@ -266,13 +263,10 @@ static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind,
 {
     int64_t count;
     do {
-        struct pg_params params;
         struct pg_result *row;
-        pg_params_start(&params, keeper->arena);
-        pg_params_add_text(&params, bytes_of(names[kind]));
-        pg_params_add_i32(&params, BATCH);
-        pg_params_add_i64(&params, age_of(keeper->settings, kind));
-        if (pg_run(pg, &keep, &params, &row)) /* if another process holds the lock, continue with the rest */
+        struct pg_params *params = PG_PARAMS(keeper->arena, PG_TEXT(bytes_of(names[kind])), PG_I32(BATCH),
+                                             PG_I64(age_of(keeper->settings, kind)));
+        if (pg_run(pg, &keep, params, &row)) /* if another process holds the lock, continue with the rest */
             return pg_is_usable(pg) && wait_ms(keeper, PAUSE_MS);
         count = pg_get_i64(row, 0, 0);
         atomic_fetch_add(&keeper->board->deleted[kind], (uint64_t)count);
@@ -327,12 +321,11 @@ static void rewrite_class(struct keeper *keeper, struct pg *pg, const struct sch
 /* Continues rewriting that `stampctl schema apply` has begun and not finished. */
 static void rewrite(struct keeper *keeper, struct pg *pg)
 {
-    struct pg_params none;
     struct pg_result *rows;
     struct schema *schema;
     struct schema_problem problem;
-    pg_params_start(&none, keeper->arena);
-    if (pg_prepare(pg, &rewritings, 1) || pg_run(pg, &rewritings, &none, &rows) || !pg_rows(rows))
+    if (pg_prepare(pg, &rewritings, 1) || pg_run(pg, &rewritings, PG_NO_PARAMS(keeper->arena), &rows) ||
+        !pg_rows(rows))
         return;
     if (schema_read(keeper->arena, pg_get_text(rows, 0, 1), &schema, &problem) ||
         rewriting_prepare(pg, false) || !wait_for_older(keeper, pg))
@@ -351,11 +344,8 @@ static void fold_volumes(struct keeper *keeper, struct pg *pg, int64_t deadline_
     if (pg_prepare(pg, &fold, 1))
         return;
     while (folded == FOLD_BATCH && clock_monotonic_ms() < deadline_ms) {
-        struct pg_params params;
         struct pg_result *row;
-        pg_params_start(&params, keeper->arena);
-        pg_params_add_i32(&params, FOLD_BATCH);
-        if (pg_run(pg, &fold, &params, &row))
+        if (pg_run(pg, &fold, PG_PARAMS(keeper->arena, PG_I32(FOLD_BATCH)), &row))
             return;
         folded = pg_get_i64(row, 0, 0);
         if (!wait_ms(keeper, folded ? PAUSE_MS : 0))
@@ -369,15 +359,12 @@ static void keeper_measure(struct keeper *keeper, struct pg *pg, const struct ke
     enum { CLASS, ALL_BYTES, FILE_BYTES };
     int ns = namespaces_look_up(keeper->segment, database->name);
     struct stored_measurement measurement;
-    struct pg_params params;
     struct pg_result *rows;
     if (ns < 0 || pg_prepare(pg, &stored, 1))
         return;
     (void)stored_want(keeper->segment, ns, database->code, NO_BYTES);
     stored_begin(keeper->segment, ns, &measurement);
-    pg_params_start(&params, keeper->arena);
-    pg_params_add_i32(&params, stored_has_classes(&measurement));
-    if (pg_run(pg, &stored, &params, &rows))
+    if (pg_run(pg, &stored, PG_PARAMS(keeper->arena, PG_I32(stored_has_classes(&measurement))), &rows))
         return;
     size_t count = (size_t)pg_rows(rows);
     struct stored_volume *volumes = ARENA_ARRAY(keeper->arena, struct stored_volume, count + 1);
@@ -392,20 +379,17 @@ static void keeper_measure(struct keeper *keeper, struct pg *pg, const struct ke
  * begun before count none. */
 static void count_owned(struct keeper *keeper, struct pg *pg, int64_t deadline_ms)
 {
-    struct pg_params params;
     struct pg_result *row;
     int64_t count = 1;
-    pg_params_start(&params, keeper->arena);
-    if (pg_prepare(pg, &uncounted, 1) || pg_run(pg, &uncounted, &params, &row) || !pg_rows(row))
+    if (pg_prepare(pg, &uncounted, 1) || pg_run(pg, &uncounted, PG_NO_PARAMS(keeper->arena), &row) ||
+        !pg_rows(row))
         return;
     int64_t number = pg_get_i64(row, 0, 0);
     if (pg_prepare(pg, &owned, 1) || !wait_for_older(keeper, pg))
         return;
     while (count && clock_monotonic_ms() < deadline_ms) {
-        pg_params_start(&params, keeper->arena);
-        pg_params_add_i32(&params, BATCH);
-        pg_params_add_i64(&params, number);
-        if (pg_run(pg, &owned, &params, &row) || !wait_ms(keeper, PAUSE_MS))
+        if (pg_run(pg, &owned, PG_PARAMS(keeper->arena, PG_I32(BATCH), PG_I64(number)), &row) ||
+            !wait_ms(keeper, PAUSE_MS))
             return;
         count = pg_get_i64(row, 0, 0);
     }

@@ -50,7 +50,6 @@ const struct keeper_database *keeper_databases_list(const struct settings *setti
                                                     size_t *count_r)
 {
     struct pg *pg;
-    struct pg_params none;
     struct pg_result *rows = NULL;
     const struct keeper_database z = {settings->z_database, BYTES("z")};
     struct keeper_database *databases = ARENA_NEW(arena, struct keeper_database);
@@ -58,8 +57,7 @@ const struct keeper_database *keeper_databases_list(const struct settings *setti
     *count_r = 1;
     if (keeper_databases_open(settings, settings->z_database, &pg))
         return databases;
-    pg_params_start(&none, arena);
-    bool is_read = !pg_prepare(pg, &namespaces, 1) && !pg_run(pg, &namespaces, &none, &rows);
+    bool is_read = !pg_prepare(pg, &namespaces, 1) && !pg_run(pg, &namespaces, PG_NO_PARAMS(arena), &rows);
     pg_close(pg);
     if (!is_read)
         return databases;

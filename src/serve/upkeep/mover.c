@@ -155,12 +155,8 @@ static bool remove_object(struct moves *moves, const struct left_object *object)
 
 static bool remove_left(struct moves *moves)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, moves->mover->arena);
-    pg_params_add_i64(&params, LEAVING_S);
-    pg_params_add_i32(&params, BATCH);
-    if (pg_run(moves->pg, &left, &params, &rows))
+    if (pg_run(moves->pg, &left, PG_PARAMS(moves->mover->arena, PG_I64(LEAVING_S), PG_I32(BATCH)), &rows))
         return false;
     int rows_count = pg_rows(rows);
     struct left_object *objects =
@@ -177,11 +173,8 @@ static bool release_unused(struct moves *moves)
 {
     int64_t released = BATCH;
     while (released == BATCH && has_time(moves)) {
-        struct pg_params params;
         struct pg_result *row;
-        pg_params_start(&params, moves->mover->arena);
-        pg_params_add_i32(&params, BATCH);
-        if (pg_run(moves->pg, &release_marked, &params, &row))
+        if (pg_run(moves->pg, &release_marked, PG_PARAMS(moves->mover->arena, PG_I32(BATCH)), &row))
             return false;
         released = pg_get_i64(row, 0, 0);
         if (released)
@@ -280,12 +273,9 @@ static bool mover_fetch(struct moves *moves, const struct file_move *move)
 static int read_moves(struct moves *moves, const struct pg_statement *statement, char last[BLOB_HEX + 1],
                       struct file_move **list_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, moves->mover->arena);
-    pg_params_add_text(&params, bytes_of(last));
-    pg_params_add_i32(&params, BATCH);
-    if (pg_run(moves->pg, statement, &params, &rows))
+    if (pg_run(moves->pg, statement, PG_PARAMS(moves->mover->arena, PG_TEXT(bytes_of(last)), PG_I32(BATCH)),
+               &rows))
         return 0;
     int batch = pg_rows(rows);
     struct file_move *list = ARENA_ARRAY(moves->mover->arena, struct file_move, (size_t)batch + 1);
@@ -364,13 +354,10 @@ static enum fault sweep(struct moves *moves, const struct blob_entry *entries, s
 {
     struct arena *arena = moves->mover->arena;
     struct bytes *digests = ARENA_ARRAY(arena, struct bytes, listed);
-    struct pg_params params;
     struct pg_result *rows;
     for (size_t i = 0; i < listed; i++)
         digests[i] = blob_store_digits(arena, &entries[i].digest);
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, digests, listed);
-    enum fault fault = pg_run(moves->pg, &away, &params, &rows);
+    enum fault fault = pg_run(moves->pg, &away, PG_PARAMS(arena, PG_TEXTS(digests, listed)), &rows);
     if (fault)
         return fault;
     int found = pg_rows(rows);
@@ -406,12 +393,10 @@ static void sweep_all(struct moves *moves)
 
 static bool mover_read_keys(struct moves *moves)
 {
-    struct pg_params none;
     struct pg_result *rows;
     const char *problem = "";
-    pg_params_start(&none, moves->mover->arena);
     if (pg_prepare(moves->pg, data_keys_statement(), 1) ||
-        pg_run(moves->pg, data_keys_statement(), &none, &rows))
+        pg_run(moves->pg, data_keys_statement(), PG_NO_PARAMS(moves->mover->arena), &rows))
         return false;
     if (data_keys_take(&moves->keys, rows, &problem))
         return true;
@@ -422,13 +407,12 @@ static bool mover_read_keys(struct moves *moves)
 
 static bool mover_prepare(struct moves *moves)
 {
-    struct pg_params none;
     struct pg_result *row;
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (pg_prepare(moves->pg, all[i], 1))
             return false;
-    pg_params_start(&none, moves->mover->arena);
-    return !pg_run(moves->pg, &lock, &none, &row) && pg_get_bool(row, 0, 0) && mover_read_keys(moves);
+    return !pg_run(moves->pg, &lock, PG_NO_PARAMS(moves->mover->arena), &row) && pg_get_bool(row, 0, 0) &&
+           mover_read_keys(moves);
 }
 
 static void move_database(struct mover *mover, const char *database)

@@ -59,31 +59,28 @@ enum fault store_blobs_open_note(struct store *store, int ns, struct arena *aren
 enum fault store_blobs_touch(struct store *store, int ns, struct arena *arena,
                              const struct blob_digest *digest, int64_t size)
 {
-    struct pg_params params;
     struct sealed_file_keys keys;
     enum fault fault = store_blobs_keys(store, ns, &keys);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, blob_sealed_digits(arena, &keys, digest));
-    pg_params_add_i64(&params, blob_sealed_size(&keys, size));
-    return store_run_statement(store, ns, STATEMENT_BLOB_TOUCH, &params, NULL);
+    return store_run_statement(store, ns, STATEMENT_BLOB_TOUCH,
+                               PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)),
+                                         PG_I64(blob_sealed_size(&keys, size))),
+                               NULL);
 }
 
 enum fault store_blobs_claim(struct store *store, int ns, struct arena *arena,
                              const struct blob_digest *digest, struct bytes account)
 {
-    struct pg_params params;
     struct pg_result *row;
     struct sealed_file_keys keys;
     enum fault fault = store_blobs_keys(store, ns, &keys);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, blob_sealed_digits(arena, &keys, digest));
-    pg_params_add_text(&params, account);
-    pg_params_add_i64(&params, BLOB_CLAIM_S);
-    fault = store_run_statement(store, ns, STATEMENT_BLOB_CLAIM, &params, &row);
+    fault = store_run_statement(store, ns, STATEMENT_BLOB_CLAIM,
+                                PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)),
+                                          PG_TEXT(account), PG_I64(BLOB_CLAIM_S)),
+                                &row);
     return fault || pg_get_bool(row, 0, 0) ? fault : FAULT_NATTACHMENT;
 }
 
@@ -91,7 +88,6 @@ enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, st
                             const struct blob_digest *digests, size_t count, int64_t *sizes_r)
 {
     struct bytes *texts = ARENA_ARRAY(arena, struct bytes, count);
-    struct pg_params params;
     struct pg_result *rows;
     struct sealed_file_keys keys;
     enum fault fault = store_blobs_keys(store, ns, &keys);
@@ -101,10 +97,8 @@ enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, st
         texts[i] = blob_sealed_digits(arena, &keys, &digests[i]);
         sizes_r[i] = -1;
     }
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, texts, count);
-    pg_params_add_text(&params, account);
-    fault = store_run_statement(store, ns, STATEMENT_BLOB_FIND, &params, &rows);
+    fault = store_run_statement(store, ns, STATEMENT_BLOB_FIND,
+                                PG_PARAMS(arena, PG_TEXTS(texts, count), PG_TEXT(account)), &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {
         int64_t place = pg_get_i64(rows, row, FOUND_PLACE);
         if (place > 0 && (size_t)place <= count)
@@ -116,16 +110,14 @@ enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, st
 enum fault store_blobs_find_object(struct store *store, int ns, struct arena *arena,
                                    const struct blob_digest *digest, struct blob_object *object_r)
 {
-    struct pg_params params;
     struct pg_result *row;
     struct sealed_file_keys keys;
     *object_r = (struct blob_object){.head = NO_BYTES};
     enum fault fault = store_blobs_keys(store, ns, &keys);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, blob_sealed_digits(arena, &keys, digest));
-    fault = store_run_statement(store, ns, STATEMENT_BLOB_OBJECT, &params, &row);
+    fault = store_run_statement(store, ns, STATEMENT_BLOB_OBJECT,
+                                PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest))), &row);
     if (fault || !pg_rows(row))
         return fault;
     struct bytes found = pg_get_text(row, 0, OBJECT_STORE), object = pg_get_text(row, 0, OBJECT_NAME);
@@ -157,18 +149,16 @@ enum fault store_blobs_find_reference(struct store *store, int ns, struct arena 
                                       struct bytes id, const struct blob_digest *digest,
                                       struct blob_reference *reference_r)
 {
-    struct pg_params params;
     struct pg_result *row;
     struct sealed_file_keys keys;
     *reference_r = (struct blob_reference){.key = NO_BYTES};
     enum fault fault = store_blobs_keys(store, ns, &keys);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class);
-    pg_params_add_text(&params, id);
-    pg_params_add_text(&params, blob_sealed_digits(arena, &keys, digest));
-    fault = store_run_statement(store, ns, STATEMENT_BLOB_REFERENCE, &params, &row);
+    fault = store_run_statement(
+        store, ns, STATEMENT_BLOB_REFERENCE,
+        PG_PARAMS(arena, PG_TEXT(class), PG_TEXT(id), PG_TEXT(blob_sealed_digits(arena, &keys, digest))),
+        &row);
     if (fault || !pg_rows(row))
         return fault;
     *reference_r = (struct blob_reference){.key = pg_get_text(row, 0, REFERENCE_KEY),

@@ -9,7 +9,6 @@ enum fault store_thumbnails_reasons(struct store *store, int ns, struct arena *a
                                     const struct blob_digest *digests, size_t count, struct bytes *reasons_r)
 {
     struct bytes *texts = ARENA_ARRAY(arena, struct bytes, count);
-    struct pg_params params;
     struct pg_result *rows;
     struct sealed_file_keys keys;
     enum fault fault = store_blobs_keys(store, ns, &keys);
@@ -19,9 +18,8 @@ enum fault store_thumbnails_reasons(struct store *store, int ns, struct arena *a
         texts[i] = blob_sealed_digits(arena, &keys, &digests[i]);
         reasons_r[i] = NO_BYTES;
     }
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, texts, count);
-    fault = store_run_statement(store, ns, STATEMENT_THUMBNAIL_REASONS, &params, &rows);
+    fault = store_run_statement(store, ns, STATEMENT_THUMBNAIL_REASONS,
+                                PG_PARAMS(arena, PG_TEXTS(texts, count)), &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {
         int64_t place = pg_get_i64(rows, row, 0);
         if (place > 0 && (size_t)place <= count)
@@ -33,41 +31,31 @@ enum fault store_thumbnails_reasons(struct store *store, int ns, struct arena *a
 enum fault store_thumbnails_refuse(struct store *store, int ns, struct arena *arena,
                                    const struct blob_digest *digest, const char *reason)
 {
-    struct pg_params params;
     struct sealed_file_keys keys;
     enum fault fault = store_blobs_keys(store, ns, &keys);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, blob_sealed_digits(arena, &keys, digest));
-    pg_params_add_text(&params, bytes_of(reason));
-    return store_run_statement(store, ns, STATEMENT_THUMBNAIL_REFUSE, &params, NULL);
+    return store_run_statement(
+        store, ns, STATEMENT_THUMBNAIL_REFUSE,
+        PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)), PG_TEXT(bytes_of(reason))), NULL);
 }
 
 enum fault store_thumbnails_note(struct store *store, int ns, struct arena *arena, struct bytes class,
                                  struct bytes id, struct bytes form, int64_t version)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class);
-    pg_params_add_text(&params, id);
-    pg_params_add_text(&params, form);
-    pg_params_add_i64(&params, version);
-    return store_run_statement(store, ns, STATEMENT_THUMBNAIL_NOTE, &params, NULL);
+    return store_run_statement(store, ns, STATEMENT_THUMBNAIL_NOTE,
+                               PG_PARAMS(arena, PG_TEXT(class), PG_TEXT(id), PG_TEXT(form), PG_I64(version)),
+                               NULL);
 }
 
 enum fault store_thumbnails_page(struct store *store, int ns, struct arena *arena, struct bytes class,
                                  struct bytes form, struct bytes last, size_t most,
                                  struct thumbnails_page *page_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class);
-    pg_params_add_text(&params, form);
-    pg_params_add_text(&params, last);
-    pg_params_add_i64(&params, (int64_t)most);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_THUMBNAIL_PAGE, &params, &rows);
+    enum fault fault = store_run_statement(
+        store, ns, STATEMENT_THUMBNAIL_PAGE,
+        PG_PARAMS(arena, PG_TEXT(class), PG_TEXT(form), PG_TEXT(last), PG_I64((int64_t)most)), &rows);
     if (fault)
         return fault;
     size_t count = (size_t)pg_rows(rows);
@@ -83,11 +71,9 @@ enum fault store_thumbnails_page(struct store *store, int ns, struct arena *aren
 enum fault store_thumbnails_due(struct store *store, int ns, struct arena *arena, int64_t most_waiting,
                                 bool *is_due_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, most_waiting);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_THUMBNAIL_DUE, &params, &row);
+    enum fault fault =
+        store_run_statement(store, ns, STATEMENT_THUMBNAIL_DUE, PG_PARAMS(arena, PG_I64(most_waiting)), &row);
     *is_due_r = !fault && pg_rows(row) && pg_get_bool(row, 0, 0);
     return fault;
 }
@@ -109,12 +95,8 @@ enum fault store_thumbnails_sweep(struct store *store, int ns, struct arena *are
 enum fault store_thumbnails_swept(struct store *store, int ns, struct arena *arena,
                                   const struct thumbnails_sweep *sweep, bool begins)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, sweep->number);
-    pg_params_add_i64(&params, sweep->began);
-    pg_params_add_text(&params, sweep->class);
-    pg_params_add_text(&params, sweep->id);
-    pg_params_add_i64(&params, begins);
-    return store_run_statement(store, ns, STATEMENT_THUMBNAIL_SWEPT, &params, NULL);
+    return store_run_statement(store, ns, STATEMENT_THUMBNAIL_SWEPT,
+                               PG_PARAMS(arena, PG_I64(sweep->number), PG_I64(sweep->began),
+                                         PG_TEXT(sweep->class), PG_TEXT(sweep->id), PG_I64(begins)),
+                               NULL);
 }

@@ -39,13 +39,10 @@ static struct copy_source read_source(struct arena *arena, const struct schema *
 enum fault store_copies_read(struct store *store, int ns, struct arena *arena, const struct schema *schema,
                              struct copy_batch *batch, size_t limit)
 {
-    struct pg_params params;
     struct pg_result *rows = NULL;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, batch->class);
-    pg_params_add_text(&params, batch->id);
-    pg_params_add_i64(&params, (int64_t)limit);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_COPY_DUE, &params, &rows);
+    enum fault fault = store_run_statement(
+        store, ns, STATEMENT_COPY_DUE,
+        PG_PARAMS(arena, PG_TEXT(batch->class), PG_TEXT(batch->id), PG_I64((int64_t)limit)), &rows);
     if (fault)
         return fault;
     batch->schema = schema->number;
@@ -179,10 +176,7 @@ static void add_lock(struct pg_params *params, const struct copy_batch *batch, i
         classes[count] = batch->targets[i].class;
         ids[count++] = batch->targets[i].id;
     }
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_i64(params, batch->schema);
-    pg_params_add_i64(params, now);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(ids, count), PG_I64(batch->schema), PG_I64(now));
 }
 
 static void add_targets(struct pg_params *params, const struct copy_batch *batch)
@@ -196,9 +190,8 @@ static void add_targets(struct pg_params *params, const struct copy_batch *batch
         ids[i] = batch->targets[i].id;
         places[i] = (int32_t)batch->targets[i].source + 1;
     }
-    pg_params_add_text_array(params, classes, batch->target_count);
-    pg_params_add_text_array(params, ids, batch->target_count);
-    pg_params_add_i32_array(params, places, batch->target_count);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, batch->target_count), PG_TEXTS(ids, batch->target_count),
+                  PG_I32S(places, batch->target_count));
 }
 
 static void add_sources(struct pg_params *params, const struct copy_batch *batch)
@@ -220,11 +213,8 @@ static void add_sources(struct pg_params *params, const struct copy_batch *batch
         contents[i] = source->content;
         raws[i] = source->raw;
     }
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, keys, count);
-    pg_params_add_i64_array(params, guards, count);
-    pg_params_add_i64_array(params, vops, count);
-    pg_params_add_text_array(params, contents, count);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(keys, count), PG_I64S(guards, count),
+                  PG_I64S(vops, count), PG_TEXTS(contents, count));
     pg_params_add_bool_array(params, raws, count);
 }
 
@@ -243,11 +233,8 @@ static void add_done(struct pg_params *params, const struct copy_batch *batch)
         keys[count] = source->key;
         numbers[count++] = source->due;
     }
-    pg_params_add_text(params, batch->class);
-    pg_params_add_text(params, batch->id);
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, keys, count);
-    pg_params_add_i64_array(params, numbers, count);
+    PG_PARAMS_ADD(params, PG_TEXT(batch->class), PG_TEXT(batch->id), PG_TEXTS(classes, count),
+                  PG_TEXTS(keys, count), PG_I64S(numbers, count));
 }
 
 /* --- parts of a commit ---------------------------------------------------------------------------- */

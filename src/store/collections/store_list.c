@@ -16,16 +16,14 @@ static void add_bounds(struct pg_params *params, const struct list_query *query)
 {
     struct bytes end;
     if (search_prefix_end(params->arena, query->prefix, &end)) {
-        pg_params_add_text(params, query->class);
-        pg_params_add_text(params, end);
+        PG_PARAMS_ADD(params, PG_TEXT(query->class), PG_TEXT(end));
         return;
     }
     /* No end: up to the next possible class name. */
     char *next = arena_alloc(params->arena, query->class.size + 1);
     memcpy(next, query->class.data, query->class.size);
     next[query->class.size] = '\x01';
-    pg_params_add_text(params, (struct bytes){next, query->class.size + 1});
-    pg_params_add_text(params, BYTES(""));
+    PG_PARAMS_ADD(params, PG_TEXT((struct bytes){next, query->class.size + 1}), PG_TEXT(BYTES("")));
 }
 
 /* Rows in the order of ids: matching ones, and the last row read even if it does not match. */
@@ -62,25 +60,21 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
                       struct header **headers_r, size_t *count_r, struct bytes *more_r)
 {
     assert(query->limit > 0);
-    struct pg_params params;
     struct pg *pg;
     enum fault fault = query->prefix.size ? store_sealing_use(store, ns, &pg) : FAULT_NONE;
     if (fault)
         return fault;
     if (query->prefix.size && data_keys_encrypts_ids(store_sealing_keys(store, ns), query->class))
         return FAULT_OENCRYPTED; /* the stored ids have other beginnings */
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, query->class);
-    pg_params_add_text(&params, query->cursor.data ? query->cursor : BYTES(""));
-    pg_params_add_text(&params, query->prefix.data ? query->prefix : BYTES(""));
-    add_bounds(&params, query);
-    pg_params_add_i64(&params, query->after);
-    pg_params_add_i64(&params, (int64_t)query->limit + 1);
-    pg_params_add_i64(&params, LIST_ROWS);
-    pg_params_add_i64(&params, query->minute);
+    struct pg_params *params =
+        PG_PARAMS(arena, PG_TEXT(query->class), PG_TEXT(query->cursor.data ? query->cursor : BYTES("")),
+                  PG_TEXT(query->prefix.data ? query->prefix : BYTES("")));
+    add_bounds(params, query);
+    PG_PARAMS_ADD(params, PG_I64(query->after), PG_I64((int64_t)query->limit + 1), PG_I64(LIST_ROWS),
+                  PG_I64(query->minute));
 
     struct pg_result *result;
-    fault = store_long_run_statement(store, ns, STATEMENT_LIST, &params, &result);
+    fault = store_long_run_statement(store, ns, STATEMENT_LIST, params, &result);
     if (fault)
         return fault;
     *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);
@@ -92,12 +86,9 @@ enum fault store_list_classes(struct store *store, int ns, struct arena *arena, 
                               int32_t limit, struct bytes **classes_r, size_t *count_r)
 {
     assert(limit > 0);
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, cursor.data ? cursor : BYTES(""));
-    pg_params_add_i64(&params, limit);
+    struct pg_params *params = PG_PARAMS(arena, PG_TEXT(cursor.data ? cursor : BYTES("")), PG_I64(limit));
     struct pg_result *result;
-    enum fault fault = store_long_run_statement(store, ns, STATEMENT_CLASSES, &params, &result);
+    enum fault fault = store_long_run_statement(store, ns, STATEMENT_CLASSES, params, &result);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(result);
@@ -111,12 +102,10 @@ enum fault store_list_volumes(struct store *store, int ns, struct arena *arena, 
                               struct volume **volumes_r, size_t *count_r)
 {
     enum { CLASS, DOCUMENTS, SUM_V1, SUM_V2 };
-    struct pg_params params;
     struct pg_result *result;
     assert(limit > 0);
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, (int64_t)limit + 1);
-    enum fault fault = store_long_run_statement(store, ns, STATEMENT_VOLUMES, &params, &result);
+    enum fault fault = store_long_run_statement(store, ns, STATEMENT_VOLUMES,
+                                                PG_PARAMS(arena, PG_I64((int64_t)limit + 1)), &result);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(result);

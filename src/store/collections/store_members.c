@@ -39,9 +39,7 @@ static bool is_planned(const struct commit *commit, const struct schema *schema,
 static void add_members(struct commit_run *run, struct bytes class, const struct bytes *ids, size_t count)
 {
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_MEMBERS]);
-    pg_params_add_text(params, class);
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_i64(params, clock_present_minute());
+    PG_PARAMS_ADD(params, PG_TEXT(class), PG_TEXTS(ids, count), PG_I64(clock_present_minute()));
 }
 
 /* The documents that copies are written to, in the order of their classes. */
@@ -131,17 +129,13 @@ static void add_query(struct pg_params *params, const struct data_keys *keys,
                       const struct collection_query *query)
 {
     pg_params_start(params, query->arena);
-    pg_params_add_text(params, query->class);
-    pg_params_add_text(params, query->name);
-    pg_params_add_text(params,
-                       store_shown_value(keys, query->arena, query->class, query->value, query->value_count));
-    pg_params_add_text(params, number_text(query->arena, query->transaction));
-    pg_params_add_text(params, query->id.data ? query->id : BYTES(""));
-    pg_params_add_text(params, query->with_departures ? BYTES("true") : BYTES("false"));
-    pg_params_add_i64(params, (int64_t)query->limit + 1);
-    pg_params_add_i64(params, query->since);
-    pg_params_add_i64(params, query->minute);
-    pg_params_add_i64(params, COLLECTION_ENDED_MOST + INT64_C(1));
+    PG_PARAMS_ADD(
+        params, PG_TEXT(query->class), PG_TEXT(query->name),
+        PG_TEXT(store_shown_value(keys, query->arena, query->class, query->value, query->value_count)),
+        PG_TEXT(number_text(query->arena, query->transaction)),
+        PG_TEXT(query->id.data ? query->id : BYTES("")),
+        PG_TEXT(query->with_departures ? BYTES("true") : BYTES("false")), PG_I64((int64_t)query->limit + 1),
+        PG_I64(query->since), PG_I64(query->minute), PG_I64(COLLECTION_ENDED_MOST + INT64_C(1)));
 }
 
 enum fault store_collection(struct store *store, int ns, const struct collection_query *query,

@@ -355,16 +355,15 @@ enum fault store_search_named(struct store *store, int ns, struct arena *arena,
     const struct settings *settings = store_settings(store);
     struct builder sql = {0};
     struct pg_result *result;
-    struct pg_params params = *values;
+    struct pg_params *params = pg_params_copy(values);
     *rows_r = (struct named_rows){0};
-    pg_params_add_i64(&params, schema_number);
-    pg_params_add_i64(&params, settings->limit_search_rows + 1);
-    pg_params_add_i64(&params, settings->limit_document_bytes);
+    PG_PARAMS_ADD(params, PG_I64(schema_number), PG_I64(settings->limit_search_rows + 1),
+                  PG_I64(settings->limit_document_bytes));
     named_search_add_call(search, &sql);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
     enum fault fault = store_long_run(store, ns, 0, store_search_run,
-                                      &(struct text_run){.sql = text, .params = &params, .result = &result});
+                                      &(struct text_run){.sql = text, .params = params, .result = &result});
     if (fault == FAULT_XDATABASE && store_pg(store, ns))
         fault = judge_named(pg_sqlstate(store_pg(store, ns)), fault);
     if (fault)
@@ -407,9 +406,8 @@ static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void
     const char *first, *second;
     struct pg *pg = store_pg(store, ns);
     struct pg_verdict verdict;
-    struct pg_params limits;
-    pg_params_start(&limits, params->arena);
-    pg_params_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
+    struct pg_params *limits =
+        PG_PARAMS(params->arena, PG_TEXT(bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms))));
     enum fault fault = store_search_prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
     if (!fault)
         fault = store_search_prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
@@ -417,7 +415,7 @@ static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void
         fault = pg_pipeline_begin(pg, params->arena);
     if (fault)
         return fault;
-    pg_pipeline_add(pg, &(struct pg_statement){first, limit_statement, limits.count}, &limits);
+    pg_pipeline_add(pg, &(struct pg_statement){first, limit_statement, limits->count}, limits);
     pg_pipeline_add(pg, &(struct pg_statement){second, sql, params->count}, params);
     pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)

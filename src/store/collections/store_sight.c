@@ -22,14 +22,11 @@ static struct bytes or_empty(struct bytes text)
 enum fault store_sight_declare(struct store *store, int ns, struct arena *arena, int64_t mark,
                                struct bytes places)
 {
-    struct pg_params params;
     if (store_in_snapshot(store, ns))
         return FAULT_STALE;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, mark);
-    pg_params_add_text(&params, places);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, &params, NULL);
-    return fault ? fault : store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, &params, NULL);
+    struct pg_params *params = PG_PARAMS(arena, PG_I64(mark), PG_TEXT(places));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, params, NULL);
+    return fault ? fault : store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, params, NULL);
 }
 
 static void read_changes(const struct pg_result *result, const struct store_sight_query *query,
@@ -66,20 +63,15 @@ enum fault store_sight_changes(struct store *store, int ns, const struct store_s
                                struct store_sight_changes *changes_r)
 {
     const struct rules_sight *sight = query->sight;
-    struct pg_params params;
     struct pg_result *result;
     *changes_r = (struct store_sight_changes){0};
-    pg_params_start(&params, query->arena);
-    pg_params_add_text(&params, query->class);
-    pg_params_add_text(&params, number_text(query->arena, query->from));
-    pg_params_add_text(&params, or_empty(query->account));
-    pg_params_add_text_array(&params, sight->principals, sight->principal_count);
-    pg_params_add_text(&params, or_empty(sight->team_class));
-    pg_params_add_text(&params, or_empty(sight->team_members));
-    pg_params_add_text_array(&params, sight->team_principals, sight->team_principal_count);
-    pg_params_add_text_array(&params, sight->team_watched, sight->team_watched_count);
-    pg_params_add_i64(&params, STORE_SIGHT_MOST + INT64_C(1));
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SIGHT_CHANGES, &params, &result);
+    const struct pg_params *params = PG_PARAMS(
+        query->arena, PG_TEXT(query->class), PG_TEXT(number_text(query->arena, query->from)),
+        PG_TEXT(or_empty(query->account)), PG_TEXTS(sight->principals, sight->principal_count),
+        PG_TEXT(or_empty(sight->team_class)), PG_TEXT(or_empty(sight->team_members)),
+        PG_TEXTS(sight->team_principals, sight->team_principal_count),
+        PG_TEXTS(sight->team_watched, sight->team_watched_count), PG_I64(STORE_SIGHT_MOST + INT64_C(1)));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SIGHT_CHANGES, params, &result);
     if (!fault)
         read_changes(result, query, changes_r);
     return fault;
@@ -97,17 +89,14 @@ enum fault store_sight_since(struct store *store, int ns, const struct store_sig
                              const struct store_sight_changes *changes, const struct bytes *ids, size_t count,
                              int64_t *since_r)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, query->arena);
-    pg_params_add_text(&params, query->class);
-    pg_params_add_text_array(&params, ids, count);
-    pg_params_add_text(&params, or_empty(query->account));
-    pg_params_add_text_array(&params, changes->principals, changes->principal_count);
+    struct pg_params *params =
+        PG_PARAMS(query->arena, PG_TEXT(query->class), PG_TEXTS(ids, count),
+                  PG_TEXT(or_empty(query->account)), PG_TEXTS(changes->principals, changes->principal_count));
     for (size_t i = 0; i < count; i++)
         since_r[i] = 0;
     enum fault fault =
-        count ? store_run_statement(store, ns, STATEMENT_SIGHT_SINCE, &params, &result) : FAULT_NONE;
+        count ? store_run_statement(store, ns, STATEMENT_SIGHT_SINCE, params, &result) : FAULT_NONE;
     for (int row = 0; !fault && count && row < pg_rows(result); row++) {
         size_t place = store_sight_find(ids, count, pg_get_text(result, row, 0));
         if (place < count)
@@ -120,17 +109,14 @@ enum fault store_sight_had(struct store *store, int ns, const struct store_sight
                            const struct store_sight_changes *changes, const struct bytes *ids,
                            const int64_t *versions, size_t count, bool *had_r)
 {
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, query->arena);
-    pg_params_add_text(&params, query->class);
-    pg_params_add_text_array(&params, ids, count);
-    pg_params_add_i64_array(&params, versions, count);
-    pg_params_add_text_array(&params, changes->principals, changes->principal_count);
+    struct pg_params *params =
+        PG_PARAMS(query->arena, PG_TEXT(query->class), PG_TEXTS(ids, count), PG_I64S(versions, count),
+                  PG_TEXTS(changes->principals, changes->principal_count));
     for (size_t i = 0; i < count; i++)
         had_r[i] = false;
     enum fault fault =
-        count ? store_run_statement(store, ns, STATEMENT_SIGHT_HAD, &params, &result) : FAULT_NONE;
+        count ? store_run_statement(store, ns, STATEMENT_SIGHT_HAD, params, &result) : FAULT_NONE;
     for (int row = 0; !fault && count && row < pg_rows(result); row++)
         had_r[pg_get_i64(result, row, 0)] = true;
     return fault;
@@ -140,21 +126,16 @@ enum fault store_sight_written(struct store *store, int ns, const struct store_s
                                const struct bytes *ids, const struct bytes *hidden, size_t count, bool *are_r)
 {
     const struct rules_sight *sight = query->sight;
-    struct pg_params params;
     struct pg_result *result;
-    pg_params_start(&params, query->arena);
-    pg_params_add_text(&params, query->class);
-    pg_params_add_text_array(&params, ids, count);
-    pg_params_add_text_array(&params, hidden, count);
-    pg_params_add_i64(&params, query->from);
-    pg_params_add_text_array(&params, sight->watched, sight->watched_count);
-    pg_params_add_text(&params, or_empty(query->account));
-    pg_params_add_text(&params, or_empty(sight->team_class));
-    pg_params_add_text(&params, or_empty(sight->team_members));
+    struct pg_params *params =
+        PG_PARAMS(query->arena, PG_TEXT(query->class), PG_TEXTS(ids, count), PG_TEXTS(hidden, count),
+                  PG_I64(query->from), PG_TEXTS(sight->watched, sight->watched_count),
+                  PG_TEXT(or_empty(query->account)), PG_TEXT(or_empty(sight->team_class)),
+                  PG_TEXT(or_empty(sight->team_members)));
     for (size_t i = 0; i < count; i++)
         are_r[i] = false;
     enum fault fault =
-        count ? store_run_statement(store, ns, STATEMENT_SIGHT_WRITTEN, &params, &result) : FAULT_NONE;
+        count ? store_run_statement(store, ns, STATEMENT_SIGHT_WRITTEN, params, &result) : FAULT_NONE;
     for (int row = 0; !fault && count && row < pg_rows(result); row++) {
         size_t place = store_sight_find(ids, count, pg_get_text(result, row, 0));
         if (place < count)

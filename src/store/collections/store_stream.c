@@ -67,15 +67,13 @@ static enum fault begin_rows(struct store_stream *stream, const struct collectio
     stream->old = class && mutation_applies(class) ? class : NULL;
     stream->keys = store_sealing_keys(store, ns);
     stream->class = query->class;
-    struct pg_params params;
-    pg_params_start(&params, query->arena);
-    pg_params_add_i64(&params, number);
-    pg_params_add_text(&params, store_shown_value(stream->keys, query->arena, query->class, query->value,
-                                                  query->value_count));
-    pg_params_add_i64(&params, query->minute);
-    pg_params_add_text(&params, query->class);
-    pg_params_add_text(&params, with_documents ? BYTES("true") : BYTES("false"));
-    return pg_stream_begin(pg, &statements[STATEMENT_COLLECTION_ALL], &params);
+    const struct pg_params *params =
+        PG_PARAMS(query->arena, PG_I64(number),
+                  PG_TEXT(store_shown_value(stream->keys, query->arena, query->class, query->value,
+                                            query->value_count)),
+                  PG_I64(query->minute), PG_TEXT(query->class),
+                  PG_TEXT(with_documents ? BYTES("true") : BYTES("false")));
+    return pg_stream_begin(pg, &statements[STATEMENT_COLLECTION_ALL], params);
 }
 
 /* The snapshot writes nothing: if collections need a new life, it is begun before. */

@@ -132,8 +132,7 @@ static struct bytes account_of(const struct subscription_caller *caller)
 
 static void add_caller(struct pg_params *params, const struct subscription_caller *caller)
 {
-    pg_params_add_text(params, account_of(caller));
-    pg_params_add_i32(params, caller->is_ruled);
+    PG_PARAMS_ADD(params, PG_TEXT(account_of(caller)), PG_I32(caller->is_ruled));
 }
 
 enum fault store_subscriptions_read(struct store *store, int ns, struct arena *arena, struct bytes session,
@@ -144,11 +143,9 @@ enum fault store_subscriptions_read(struct store *store, int ns, struct arena *a
     struct pg_params params, named;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_params_add_text(&params, session);
-    pg_params_add_i64(&params, clock_present_minute());
+    PG_PARAMS_ADD(&params, PG_TEXT(session), PG_I64(clock_present_minute()));
     pg_params_start(&named, arena);
-    pg_params_add_text(&named, session);
-    pg_params_add_i64(&named, clock_present_minute());
+    PG_PARAMS_ADD(&named, PG_TEXT(session), PG_I64(clock_present_minute()));
     add_caller(&named, caller);
     bool may_return = true;
     enum fault fault = FAULT_NONE;
@@ -206,23 +203,17 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
                        const struct data_keys *keys)
 {
     const struct push_address *push = change->push;
-    pg_params_add_text(params, session);
-    pg_params_add_i64(params, clock_present_minute());
-    pg_params_add_i64(params, stamp_now());
-    pg_params_add_i64(params, change->life);
-    pg_params_add_i32(params, change->may_create);
-    pg_params_add_i32(params, change->is_whole);
+    PG_PARAMS_ADD(params, PG_TEXT(session), PG_I64(clock_present_minute()), PG_I64(stamp_now()),
+                  PG_I64(change->life), PG_I32(change->may_create), PG_I32(change->is_whole));
     store_subscriptions_add_keys(params, keys, change->keys, change->value_counts, change->count);
     add_definitions(params, keys, session, change->texts, change->count);
     store_subscriptions_add_keys(params, keys, change->drops, change->drop_value_counts, change->drop_count);
-    pg_params_add_i64(params, settings->limit_definitions);
-    pg_params_add_i32(params, push != NULL);
+    PG_PARAMS_ADD(params, PG_I64(settings->limit_definitions), PG_I32(push != NULL));
     add_address(params, keys, session, push);
-    pg_params_add_i32(params, change->context != NULL);
-    pg_params_add_text(params, subscription_texts_seal(keys, arena, session, SUBSCRIPTION_CONTEXT,
-                                                       change->context ? *change->context : NO_BYTES));
-    pg_params_add_i64(params, settings->limit_subscriptions);
-    pg_params_add_i64(params, settings->limit_push_subscriptions);
+    PG_PARAMS_ADD(params, PG_I32(change->context != NULL),
+                  PG_TEXT(subscription_texts_seal(keys, arena, session, SUBSCRIPTION_CONTEXT,
+                                                  change->context ? *change->context : NO_BYTES)),
+                  PG_I64(settings->limit_subscriptions), PG_I64(settings->limit_push_subscriptions));
     struct bytes client = BYTES(""); /* addresses are few, and the database has its secret in clear */
     if (change->client)
         client = bytes_of(arena_printf(arena, "%" PRIu64, change->client));
@@ -235,13 +226,11 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
                              change->mosts[0],
                              change->mosts[1],
                              change->mosts[2]};
-    pg_params_add_text(params, client);
-    pg_params_add_i64(params, settings->subscription_trial_min);
-    pg_params_add_i64_array(params, mosts, COUNT_OF(mosts));
-    pg_params_add_text(params, account_of(&change->caller));
-    pg_params_add_text(params, subscription_texts_seal(keys, arena, session, SUBSCRIPTION_CREDENTIAL,
-                                                       change->caller.credential));
-    pg_params_add_i32(params, change->caller.is_ruled);
+    PG_PARAMS_ADD(params, PG_TEXT(client), PG_I64(settings->subscription_trial_min),
+                  PG_I64S(mosts, COUNT_OF(mosts)), PG_TEXT(account_of(&change->caller)),
+                  PG_TEXT(subscription_texts_seal(keys, arena, session, SUBSCRIPTION_CREDENTIAL,
+                                                  change->caller.credential)),
+                  PG_I32(change->caller.is_ruled));
 }
 
 /* The setting whose limit is exceeded, according to the database; NULL: none. */
@@ -272,10 +261,8 @@ static enum fault store_subscriptions_run(struct store *store, int ns, enum stat
 
 static enum fault vouch(struct store *store, int ns, struct arena *arena, struct bytes session)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, session);
-    return store_subscriptions_run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH, &params);
+    return store_subscriptions_run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH,
+                                   PG_PARAMS(arena, PG_TEXT(session)));
 }
 
 enum fault store_subscriptions_change(struct store *store, int ns, struct arena *arena, struct bytes session,
@@ -311,11 +298,9 @@ enum fault store_subscriptions_change(struct store *store, int ns, struct arena 
 enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *arena, struct bytes session,
                                     const struct subscription_caller *caller)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, session);
-    add_caller(&params, caller);
-    return store_subscriptions_run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, &params);
+    struct pg_params *params = PG_PARAMS(arena, PG_TEXT(session));
+    add_caller(params, caller);
+    return store_subscriptions_run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, params);
 }
 
 /* --- for the task -------------------------------------------------------------------------------- */
@@ -332,12 +317,10 @@ enum fault store_subscriptions_take_matched(struct store *store, int ns, struct 
                                             struct bytes session, struct matched_list *list_r)
 {
     enum { TAKING, DEF, VERSION, ID, KIND, TRANSACTION };
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, session);
+    struct pg_params *params = PG_PARAMS(arena, PG_TEXT(session));
     *list_r = (struct matched_list){0};
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_TAKE, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_TAKE, params, &rows);
     if (fault || !pg_rows(rows))
         return fault;
     struct matched_definition *matched = ARENA_ARRAY(arena, struct matched_definition, (size_t)pg_rows(rows));
@@ -362,14 +345,10 @@ enum fault store_subscriptions_written(struct store *store, int ns, struct arena
                                        struct bytes after, int64_t version, size_t most, struct bytes **ids_r,
                                        size_t *count_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class);
-    pg_params_add_text(&params, after);
-    pg_params_add_i64(&params, version);
-    pg_params_add_i32(&params, (int32_t)most);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_WRITTEN, &params, &rows);
+    enum fault fault = store_run_statement(
+        store, ns, STATEMENT_SUBSCRIPTIONS_WRITTEN,
+        PG_PARAMS(arena, PG_TEXT(class), PG_TEXT(after), PG_I64(version), PG_I32((int32_t)most)), &rows);
     *count_r = fault ? 0 : (size_t)pg_rows(rows);
     *ids_r = ARENA_ARRAY(arena, struct bytes, *count_r);
     for (size_t i = 0; i < *count_r; i++)
@@ -438,8 +417,7 @@ enum fault store_subscriptions_changed(struct store *store, int ns, struct arena
     start_search(&params, arena, store_sealing_keys(store, ns), searches, count);
     add_texts(&params, arena, searches, count, offsetof(struct member_search, transaction));
     add_texts(&params, arena, searches, count, offsetof(struct member_search, id));
-    pg_params_add_i64_array(&params, versions, count);
-    pg_params_add_i32(&params, (int32_t)most);
+    PG_PARAMS_ADD(&params, PG_I64S(versions, count), PG_I32((int32_t)most));
     fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_CHANGED, &params, &rows);
     *changed_count_r = fault ? 0 : (size_t)pg_rows(rows);
     *changed_r = ARENA_ARRAY(arena, struct changed_member, *changed_count_r);
@@ -456,17 +434,12 @@ enum fault store_subscriptions_left(struct store *store, int ns, struct arena *a
                                     struct left_member **left_r, size_t *count_r)
 {
     enum { ID, TRANSACTION, VERSION };
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, search->class);
-    pg_params_add_text(&params, search->collection);
-    pg_params_add_text(&params, search->value);
-    pg_params_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, from)));
-    pg_params_add_text(&params, search->transaction);
-    pg_params_add_text(&params, search->id);
-    pg_params_add_i32(&params, (int32_t)most);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_LEFT, &params, &rows);
+    const struct pg_params *params =
+        PG_PARAMS(arena, PG_TEXT(search->class), PG_TEXT(search->collection), PG_TEXT(search->value),
+                  PG_TEXT(bytes_of(arena_printf(arena, "%" PRId64, from))), PG_TEXT(search->transaction),
+                  PG_TEXT(search->id), PG_I32((int32_t)most));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_LEFT, params, &rows);
     *count_r = fault ? 0 : (size_t)pg_rows(rows);
     *left_r = ARENA_ARRAY(arena, struct left_member, *count_r);
     for (int row = 0; row < (int)*count_r; row++)
@@ -479,27 +452,23 @@ enum fault store_subscriptions_left(struct store *store, int ns, struct arena *a
 enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
                                               struct bytes session, int64_t taking)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, session);
-    pg_params_add_i64(&params, taking);
-    return store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SENT, &params, NULL);
+    return store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SENT,
+                               PG_PARAMS(arena, PG_TEXT(session), PG_I64(taking)), NULL);
 }
 
 enum fault store_subscriptions_forget_push(struct store *store, int ns, struct arena *arena,
                                            struct bytes session, struct bytes endpoint, bool *is_gone_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
     struct pg *pg;
     enum fault fault = store_sealing_use(store, ns, &pg);
     if (fault)
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, session);
-    pg_params_add_text(&params, subscription_texts_seal(store_sealing_keys(store, ns), arena, session,
-                                                        SUBSCRIPTION_ENDPOINT, endpoint));
-    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
+    const struct pg_params *params =
+        PG_PARAMS(arena, PG_TEXT(session),
+                  PG_TEXT(subscription_texts_seal(store_sealing_keys(store, ns), arena, session,
+                                                  SUBSCRIPTION_ENDPOINT, endpoint)));
+    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, params, &rows);
     if (!fault)
         *is_gone_r = pg_rows(rows) > 0;
     return fault;
@@ -544,13 +513,9 @@ static enum fault plan_match(struct commit_run *run)
     if (!count)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_SUBSCRIPTIONS_MATCH]);
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_text(params, commit->match.own);
-    pg_params_add_i32(params, run->schema->wakes);
-    pg_params_add_i64(params, clock_present_minute());
-    pg_params_add_i64(params, commit->stop);
-    pg_params_add_i32(params, push_queue(run->store));
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(ids, count), PG_TEXT(commit->match.own),
+                  PG_I32(run->schema->wakes), PG_I64(clock_present_minute()), PG_I64(commit->stop),
+                  PG_I32(push_queue(run->store)));
     add_caller(params, &commit->match.caller);
     return FAULT_NONE;
 }

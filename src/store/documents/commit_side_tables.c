@@ -161,8 +161,8 @@ static enum fault plan_sides(struct commit_run *run)
                                      matched->wiped_count);
         if (matched->count) {
             struct pg_params *params = commit_part_add(run, &matched->side->write);
-            pg_params_add_text_array(params, matched->ids, matched->count);
-            pg_params_add_text_array(params, matched->keys, matched->count);
+            PG_PARAMS_ADD(params, PG_TEXTS(matched->ids, matched->count),
+                          PG_TEXTS(matched->keys, matched->count));
         }
     }
     return FAULT_NONE;

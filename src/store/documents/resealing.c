@@ -94,10 +94,9 @@ static enum fault run_resealing(struct resealing *resealing, struct pg *pg, stru
     struct pg_params params;
     struct pg_result *items;
     pg_params_start(&params, arena);
-    pg_params_add_text(&params, resealing->class.data ? resealing->class : BYTES(""));
-    pg_params_add_text(&params, resealing->id.data ? resealing->id : BYTES(""));
-    pg_params_add_text(&params, resealing->only.data ? resealing->only : BYTES(""));
-    pg_params_add_i32(&params, batch);
+    PG_PARAMS_ADD(&params, PG_TEXT(resealing->class.data ? resealing->class : BYTES("")),
+                  PG_TEXT(resealing->id.data ? resealing->id : BYTES("")),
+                  PG_TEXT(resealing->only.data ? resealing->only : BYTES("")), PG_I32(batch));
     enum fault fault = pg_run(pg, &statements[LOCK], &params, locked_r);
     if (fault || !pg_rows(*locked_r))
         return fault;

@@ -78,14 +78,10 @@ static enum fault reservations_drop(struct reservations *reservations,
         names[i] = reservations->names[places[i]];
         values[i] = reservations->values[places[i]];
     }
-    struct pg_params params;
-    pg_params_start(&params, reservations->arena);
-    pg_params_add_text_array(&params, classes, count);
-    pg_params_add_text_array(&params, names, count);
-    pg_params_add_text_array(&params, values, count);
-    pg_params_add_text(&params, database);
-    pg_params_add_i64(&params, claim);
-    return reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
+    return reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_DROP,
+                            PG_PARAMS(reservations->arena, PG_TEXTS(classes, count), PG_TEXTS(names, count),
+                                      PG_TEXTS(values, count), PG_TEXT(database), PG_I64(claim)),
+                            NULL);
 }
 
 /* Whether a document of the database has the value.  FAULT_STALE: it may be changing at this moment. */
@@ -93,14 +89,11 @@ static enum fault observation(const struct reservations *reservations,
                               const struct reservation_sessions *sessions, size_t place,
                               struct bytes database, bool *is_held_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, reservations->arena);
-    pg_params_add_text(&params, reservations->classes[place]);
-    pg_params_add_text(&params, reservations->names[place]);
-    pg_params_add_text(&params, reservations->values[place]);
-    pg_params_add_i64(&params, clock_present_minute());
-    enum fault fault = reservations_run(sessions, database, STATEMENT_GLOBAL_STATE, &params, &row);
+    const struct pg_params *params = PG_PARAMS(
+        reservations->arena, PG_TEXT(reservations->classes[place]), PG_TEXT(reservations->names[place]),
+        PG_TEXT(reservations->values[place]), PG_I64(clock_present_minute()));
+    enum fault fault = reservations_run(sessions, database, STATEMENT_GLOBAL_STATE, params, &row);
     if (fault)
         return fault;
     struct bytes word = pg_get_text(row, 0, 0);
@@ -141,15 +134,13 @@ static enum fault settle_one(struct reservations *reservations, const struct res
 static enum fault claim_once(struct reservations *reservations, const struct reservation_sessions *sessions,
                              bool *is_done_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, reservations->arena);
-    pg_params_add_text_array(&params, reservations->classes, reservations->count);
-    pg_params_add_text_array(&params, reservations->names, reservations->count);
-    pg_params_add_text_array(&params, reservations->values, reservations->count);
-    pg_params_add_text(&params, sessions->database);
+    struct pg_params *params =
+        PG_PARAMS(reservations->arena, PG_TEXTS(reservations->classes, reservations->count),
+                  PG_TEXTS(reservations->names, reservations->count),
+                  PG_TEXTS(reservations->values, reservations->count), PG_TEXT(sessions->database));
     *is_done_r = true;
-    enum fault fault = reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, &params, &rows);
+    enum fault fault = reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {
         reservations->number = pg_get_i64(rows, row, NUMBER);
         if (pg_is_null(rows, row, PLACE))

@@ -50,27 +50,22 @@ static enum fault store_rewriting(struct pg *pg, struct arena *arena, const stru
     }
     if (!count)
         return FAULT_NONE;
-    struct pg_params params;
     struct pg_result *none;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class->name);
+    struct pg_params *params = PG_PARAMS(arena, PG_TEXT(class->name));
     for (size_t i = 0; i < COUNT_OF(columns); i++)
-        pg_params_add_text_array(&params, columns[i], count);
-    return run(pg, "rewriting_store", &params, &none);
+        pg_params_add_text_array(params, columns[i], count);
+    return run(pg, "rewriting_store", params, &none);
 }
 
 enum fault rewriting_run(struct pg *pg, struct arena *arena, const struct schema_class *class, int32_t batch,
                          int64_t *count_r)
 {
-    struct pg_params params;
     struct pg_result *rows = NULL;
     *count_r = 0;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class->name);
-    pg_params_add_i32(&params, batch);
+    struct pg_params *params = PG_PARAMS(arena, PG_TEXT(class->name), PG_I32(batch));
     enum fault fault = pg_execute(pg, "begin");
     if (!fault)
-        fault = run(pg, "rewriting_items", &params, &rows);
+        fault = run(pg, "rewriting_items", params, &rows);
     if (!fault)
         fault = store_rewriting(pg, arena, class, rows);
     if (!fault)
@@ -84,9 +79,6 @@ enum fault rewriting_run(struct pg *pg, struct arena *arena, const struct schema
 
 enum fault rewriting_end(struct pg *pg, struct arena *arena, struct bytes class)
 {
-    struct pg_params params;
     struct pg_result *none;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, class);
-    return run(pg, "rewriting_end", &params, &none);
+    return run(pg, "rewriting_end", PG_PARAMS(arena, PG_TEXT(class)), &none);
 }

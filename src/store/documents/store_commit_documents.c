@@ -29,9 +29,8 @@ static void add_names(struct pg_params *params, const struct commit *commit)
         ids[i] = header->id;
         seen[i] = header->version;
     }
-    pg_params_add_text_array(params, classes, commit->count);
-    pg_params_add_text_array(params, ids, commit->count);
-    pg_params_add_i64_array(params, seen, commit->count);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, commit->count), PG_TEXTS(ids, commit->count),
+                  PG_I64S(seen, commit->count));
 }
 
 static void add_headers(struct pg_params *params, const struct commit *commit)
@@ -115,14 +114,9 @@ const struct commit_part commit_part_absences = {.plan = plan_absences};
 static void add_lone(struct pg_params *params, int64_t version, const struct commit_document *document)
 {
     const struct header *header = &document->rows.header;
-    pg_params_add_i64(params, version);
-    pg_params_add_text(params, document->base->header.class);
-    pg_params_add_text(params, document->base->header.id);
-    pg_params_add_i64(params, document->base->header.version);
-    pg_params_add_i64(params, header->ctime);
-    pg_params_add_i64(params, header->dtime);
-    pg_params_add_i64(params, header->v1);
-    pg_params_add_i64(params, header->v2);
+    PG_PARAMS_ADD(params, PG_I64(version), PG_TEXT(document->base->header.class),
+                  PG_TEXT(document->base->header.id), PG_I64(document->base->header.version),
+                  PG_I64(header->ctime), PG_I64(header->dtime), PG_I64(header->v1), PG_I64(header->v2));
 }
 
 static struct item_place store_commit_documents_place_of(const struct commit_document *document,
@@ -165,10 +159,8 @@ static void store_commit_documents_add_items(const struct commit_run *run, struc
     assert(at == count);
     if (with_places)
         pg_params_add_i32_array(params, places, count);
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, keys, count);
-    pg_params_add_i64_array(params, vops, count);
-    pg_params_add_text_array(params, contents, count);
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(keys, count), PG_I64S(vops, count),
+                  PG_TEXTS(contents, count));
     pg_params_add_bool_array(params, raws, count);
 }
 
@@ -249,9 +241,7 @@ static void add_purges(const struct commit_run *run, struct pg_params *params, s
         }
     }
     assert(at == count);
-    pg_params_add_i32_array(params, places, count);
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, keys, count);
+    PG_PARAMS_ADD(params, PG_I32S(places, count), PG_TEXTS(classes, count), PG_TEXTS(keys, count));
 }
 
 static enum fault plan_purge(struct commit_run *run)

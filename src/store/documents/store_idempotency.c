@@ -42,14 +42,13 @@ int64_t store_idempotency_purge_s(const struct settings *settings)
 enum fault store_idempotency_find(struct store *store, int ns, struct arena *arena,
                                   struct idempotency *idempotency, bool *found_r)
 {
-    struct pg_params params;
     struct pg_result *row = NULL;
     *found_r = false;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, idempotency->account);
-    pg_params_add_text(&params, idempotency->key);
-    pg_params_add_i64(&params, oldest(store, idempotency->now));
-    enum fault fault = store_run_statement(store, ns, STATEMENT_IDEMPOTENCY_FIND, &params, &row);
+    enum fault fault =
+        store_run_statement(store, ns, STATEMENT_IDEMPOTENCY_FIND,
+                            PG_PARAMS(arena, PG_TEXT(idempotency->account), PG_TEXT(idempotency->key),
+                                      PG_I64(oldest(store, idempotency->now))),
+                            &row);
     if (!fault && pg_rows(row))
         fault = store_run_proof(store, ns, arena);
     if (fault || !pg_rows(row))
@@ -75,16 +74,12 @@ static enum fault plan_answer(struct commit_run *run)
     if (!idempotency)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY]);
-    pg_params_add_text(params, idempotency->account);
-    pg_params_add_text(params, idempotency->key);
-    pg_params_add_text(params, idempotency->digest);
-    pg_params_add_text(params, idempotency->mime);
-    pg_params_add_text(params, data_keys_seal_text(keys, run->arena,
-                                                   store_idempotency_place_of(run->arena, idempotency),
-                                                   idempotency->answer));
-    pg_params_add_i64(params, idempotency->version);
-    pg_params_add_i64(params, stamp_now());
-    pg_params_add_i64(params, oldest(run->store, idempotency->now));
+    PG_PARAMS_ADD(
+        params, PG_TEXT(idempotency->account), PG_TEXT(idempotency->key), PG_TEXT(idempotency->digest),
+        PG_TEXT(idempotency->mime),
+        PG_TEXT(data_keys_seal_text(keys, run->arena, store_idempotency_place_of(run->arena, idempotency),
+                                    idempotency->answer)),
+        PG_I64(idempotency->version), PG_I64(stamp_now()), PG_I64(oldest(run->store, idempotency->now)));
     struct bytes after = idempotency->versions_after.data ? idempotency->versions_after : BYTES("");
     pg_params_add_text(
         params, data_keys_seal_text(keys, run->arena, place_of_versions(run->arena, idempotency), after));

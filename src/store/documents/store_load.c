@@ -46,12 +46,10 @@ static const struct pg_statement *statement_of(const struct store *store, int ns
 {
     const struct document *copy = copy_of(store, ns, load);
     pg_params_start(params, arena);
-    pg_params_add_text(params, load->class);
-    pg_params_add_text(params, load->id);
+    PG_PARAMS_ADD(params, PG_TEXT(load->class), PG_TEXT(load->id));
     if (!copy || !document_exists(copy))
         return &statements[STATEMENT_LOAD];
-    pg_params_add_i64(params, copy->header.version);
-    pg_params_add_i64(params, copy->header.ctime);
+    PG_PARAMS_ADD(params, PG_I64(copy->header.version), PG_I64(copy->header.ctime));
     return &statements[STATEMENT_LOAD_NEWER];
 }
 
@@ -190,15 +188,12 @@ static void add_sizes(struct store *store, int ns, struct arena *arena, const st
 {
     struct bytes *classes = ARENA_ROOM(arena, struct bytes, count);
     struct bytes *ids = ARENA_ROOM(arena, struct bytes, count);
-    struct pg_params params;
     for (size_t i = 0; i < count; i++) {
         classes[i] = loads[i].class;
         ids[i] = loads[i].id;
     }
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, classes, count);
-    pg_params_add_text_array(&params, ids, count);
-    pg_pipeline_add(store_pg(store, ns), &statements[STATEMENT_SIZES], &params);
+    pg_pipeline_add(store_pg(store, ns), &statements[STATEMENT_SIZES],
+                    PG_PARAMS(arena, PG_TEXTS(classes, count), PG_TEXTS(ids, count)));
 }
 
 /* How many of the next are loaded together: as many as fit into the size of a round, and at least one. */
@@ -265,7 +260,7 @@ static enum fault send_round(struct store *store, int ns, struct arena *arena, c
 static enum fault load_round(struct store *store, int ns, struct arena *arena, const struct round *round,
                              size_t *next_r)
 {
-    struct pg_result **results;
+    struct pg_result **results = NULL;
     struct long_read read = {0};
     enum fault fault;
     bool again;

@@ -13,16 +13,13 @@ static enum fault store_owners_read_schema(struct store *store, int ns, void *co
 
 enum fault store_owners_declare(struct store *store, int ns, struct arena *arena, struct bytes owners)
 {
-    struct pg_params params;
     struct pg_result *row;
     if (store_in_snapshot(store, ns))
         return FAULT_NONE;
     enum fault fault = store_run(store, ns, store_owners_read_schema, NULL);
     if (fault || bytes_equal(schema_cache_get(store, ns)->owners, owners))
         return fault;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, owners);
-    fault = store_run_statement(store, ns, STATEMENT_OWNERS_DECLARE, &params, &row);
+    fault = store_run_statement(store, ns, STATEMENT_OWNERS_DECLARE, PG_PARAMS(arena, PG_TEXT(owners)), &row);
     schema_cache_forget(store, ns);
     return fault;
 }
@@ -69,10 +66,8 @@ static enum fault plan_owners(struct commit_run *run)
     if (!count)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_OWNED_WRITE]);
-    pg_params_add_text_array(params, classes, count);
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_i64(params, commit->account_bytes_most);
-    pg_params_add_text(params, commit->account.data ? commit->account : BYTES(""));
+    PG_PARAMS_ADD(params, PG_TEXTS(classes, count), PG_TEXTS(ids, count), PG_I64(commit->account_bytes_most),
+                  PG_TEXT(commit->account.data ? commit->account : BYTES("")));
     return FAULT_NONE;
 }
 

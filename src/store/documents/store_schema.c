@@ -29,10 +29,8 @@ bool store_schema_judge_expiry(struct store *store, int ns, struct document *doc
 
 enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena, const struct schema *schema)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_NUMBER, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_NUMBER, PG_NO_PARAMS(arena), &row);
     if (fault || (pg_rows(row) && pg_get_i64(row, 0, 0) == schema->number))
         return fault;
     schema_cache_forget(store, ns);
@@ -41,10 +39,8 @@ enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena
 
 enum fault store_schema_progress(struct store *store, int ns, struct arena *arena, struct bytes *text_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_PROGRESS, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_PROGRESS, PG_NO_PARAMS(arena), &row);
     if (!fault)
         *text_r = pg_get_text(row, 0, 0);
     return fault;

@@ -17,9 +17,7 @@ static void add_declarations(struct pg_params *params, const struct cron_declara
         periods[i] = declarations[i].period;
         modules[i] = declarations[i].module;
     }
-    pg_params_add_text_array(params, names, count);
-    pg_params_add_text_array(params, periods, count);
-    pg_params_add_text_array(params, modules, count);
+    PG_PARAMS_ADD(params, PG_TEXTS(names, count), PG_TEXTS(periods, count), PG_TEXTS(modules, count));
 }
 
 enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
@@ -27,12 +25,10 @@ enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
                            struct cron_rule **rules_r, size_t *count_r)
 {
     enum { NAME, OPERATION, PERIOD, AFTER };
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, bytes_of(cron_zone()));
-    add_declarations(&params, declarations, count);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_SCAN, &params, &rows);
+    struct pg_params *params = PG_PARAMS(arena, PG_TEXT(bytes_of(cron_zone())));
+    add_declarations(params, declarations, count);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_SCAN, params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -50,16 +46,12 @@ enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
 enum fault store_cron_plan(struct store *store, int ns, struct arena *arena, const struct cron_rule *rule,
                            int64_t next, int queue, bool *is_made_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, rule->name);
-    pg_params_add_text(&params, rule->period);
-    pg_params_add_text(&params, rule->operation);
-    pg_params_add_i64(&params, next);
-    pg_params_add_i32(&params, queue);
-    pg_params_add_text(&params, bytes_of(cron_zone()));
-    enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_PLAN, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_PLAN,
+                                           PG_PARAMS(arena, PG_TEXT(rule->name), PG_TEXT(rule->period),
+                                                     PG_TEXT(rule->operation), PG_I64(next), PG_I32(queue),
+                                                     PG_TEXT(bytes_of(cron_zone()))),
+                                           &row);
     *is_made_r = !fault && !pg_is_null(row, 0, 0);
     return fault;
 }

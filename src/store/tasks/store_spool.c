@@ -12,13 +12,11 @@ enum fault store_spool_find(struct store *store, int ns, struct arena *arena, co
                             struct spool_known *known_r, int64_t *forgotten_r)
 {
     enum { FORGOTTEN, SEQUENCE, DIGEST };
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, batch->account);
-    pg_params_add_text(&params, batch->series);
-    pg_params_add_i64_array(&params, batch->sequences, batch->count);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SPOOL_FIND, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SPOOL_FIND,
+                                           PG_PARAMS(arena, PG_TEXT(batch->account), PG_TEXT(batch->series),
+                                                     PG_I64S(batch->sequences, batch->count)),
+                                           &rows);
     if (fault)
         return fault;
     *forgotten_r = pg_rows(rows) ? pg_get_i64(rows, 0, FORGOTTEN) : 0;
@@ -39,11 +37,9 @@ static enum fault plan_names(struct commit_run *run)
     if (!batch)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_SPOOL_NOTE]);
-    pg_params_add_text(params, batch->account);
-    pg_params_add_text(params, batch->series);
-    pg_params_add_i64_array(params, batch->sequences, batch->count);
-    pg_params_add_text_array(params, batch->digests, batch->count);
-    pg_params_add_i64(params, run->commit->stop);
+    PG_PARAMS_ADD(params, PG_TEXT(batch->account), PG_TEXT(batch->series),
+                  PG_I64S(batch->sequences, batch->count), PG_TEXTS(batch->digests, batch->count),
+                  PG_I64(run->commit->stop));
     return FAULT_NONE;
 }
 
@@ -55,11 +51,9 @@ static enum fault plan_purge(struct commit_run *run)
     if (!batch)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_SPOOL_PURGE]);
-    pg_params_add_i64(params, stamp_add_ms(stamp_now(), -1000 * store_settings(run->store)->spool_s));
-    pg_params_add_i32(params, (int32_t)(PURGED_FOR_EACH * batch->count));
-    pg_params_add_text(params, batch->account);
-    pg_params_add_text(params, batch->series);
-    pg_params_add_i64(params, batch->sequences[0]);
+    PG_PARAMS_ADD(params, PG_I64(stamp_add_ms(stamp_now(), -1000 * store_settings(run->store)->spool_s)),
+                  PG_I32((int32_t)(PURGED_FOR_EACH * batch->count)), PG_TEXT(batch->account),
+                  PG_TEXT(batch->series), PG_I64(batch->sequences[0]));
     return FAULT_NONE;
 }
 

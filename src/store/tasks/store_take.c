@@ -19,17 +19,13 @@ static struct bytes name_attempt(struct arena *arena, const struct task_fence *f
 
 static void add_claim(struct pg_params *params, const struct task_take *take)
 {
-    pg_params_add_i64(params, take->claim);
-    pg_params_add_text(params, take->holder);
-    pg_params_add_i64(params, take->until);
+    PG_PARAMS_ADD(params, PG_I64(take->claim), PG_TEXT(take->holder), PG_I64(take->until));
 }
 
 static void add_take_params(struct pg_params *params, const struct task_take *take, int64_t now)
 {
-    pg_params_add_i32(params, take->queue);
-    pg_params_add_text(params, take->domain);
-    pg_params_add_i32(params, (int32_t)take->most);
-    pg_params_add_i64(params, now);
+    PG_PARAMS_ADD(params, PG_I32(take->queue), PG_TEXT(take->domain), PG_I32((int32_t)take->most),
+                  PG_I64(now));
     add_claim(params, take);
     pg_params_add_text(params, take->after ? name_attempt(params->arena, take->after) : NO_BYTES);
 }
@@ -38,8 +34,7 @@ static void add_queue(struct pg_params *params, struct arena *arena, const struc
                       int64_t now)
 {
     pg_params_start(params, arena);
-    pg_params_add_i32(params, take->queue);
-    pg_params_add_i64(params, now);
+    PG_PARAMS_ADD(params, PG_I32(take->queue), PG_I64(now));
 }
 
 /* A worker that was given as many as it wanted comes again at once. */
@@ -183,13 +178,10 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
 enum fault store_take_following(struct store *store, int ns, struct arena *arena, int queue,
                                 const struct task_fence *fence, struct task_taken *taken_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, name_attempt(arena, fence));
-    pg_params_add_i32(&params, queue);
-    pg_params_add_i64(&params, stamp_now());
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_FOLLOWING, &params, &rows);
+    enum fault fault = store_run_statement(
+        store, ns, STATEMENT_TASK_FOLLOWING,
+        PG_PARAMS(arena, PG_TEXT(name_attempt(arena, fence)), PG_I32(queue), PG_I64(stamp_now())), &rows);
     if (fault)
         return fault;
     read_taken(rows, arena, taken_r);

@@ -62,27 +62,20 @@ static void add_periodic_end(struct pg_params *params, const struct data_keys *k
     bool is_period = cron_parse(fence->period, &cron);
     assert(is_period);
     int64_t after = commit->stop > fence->start ? commit->stop : fence->start;
-    pg_params_add_text(params, fence->id);
-    pg_params_add_i64(params, fence->claim);
-    pg_params_add_i32(params, (int32_t)fence->attempt);
-    pg_params_add_i64(params, commit->stop);
-    pg_params_add_i64(params, stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after))));
-    pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
-                                                     fence->period.data, cron_zone())));
+    PG_PARAMS_ADD(params, PG_TEXT(fence->id), PG_I64(fence->claim), PG_I32((int32_t)fence->attempt),
+                  PG_I64(commit->stop),
+                  PG_I64(stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after)))),
+                  PG_TEXT(bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
+                                                fence->period.data, cron_zone()))));
     add_result(params, keys, fence);
 }
 
 void store_task_add_put_back(struct pg_params *params, const struct task_fence *fence,
                              const struct task_end *end, bool is_encrypted, int64_t stop)
 {
-    pg_params_add_text(params, fence->id);
-    pg_params_add_i64(params, fence->claim);
-    pg_params_add_i32(params, (int32_t)fence->attempt);
-    pg_params_add_i64(params, end->start);
-    pg_params_add_i32(params, end->is_failure);
-    pg_params_add_text(params, end->code);
-    pg_params_add_text(params, is_encrypted ? NO_BYTES : end->report);
-    pg_params_add_i64(params, stop);
+    PG_PARAMS_ADD(params, PG_TEXT(fence->id), PG_I64(fence->claim), PG_I32((int32_t)fence->attempt),
+                  PG_I64(end->start), PG_I32(end->is_failure), PG_TEXT(end->code),
+                  PG_TEXT(is_encrypted ? NO_BYTES : end->report), PG_I64(stop));
 }
 
 static void add_end(struct pg_params *params, const struct data_keys *keys, const struct commit *commit)
@@ -92,21 +85,16 @@ static void add_end(struct pg_params *params, const struct data_keys *keys, cons
     size_t count = commit->fence_count;
     if (commit->checkpoint.data) {
         assert(count == 1);
-        pg_params_add_text(params, fences->id);
-        pg_params_add_i32(params, (int32_t)fences->attempt);
-        pg_params_add_i64(params, fences->claim);
-        pg_params_add_text(params,
-                           data_keys_seal_text(keys, arena, store_task_checkpoint_place(arena, fences->id),
-                                               commit->checkpoint));
+        PG_PARAMS_ADD(params, PG_TEXT(fences->id), PG_I32((int32_t)fences->attempt), PG_I64(fences->claim),
+                      PG_TEXT(data_keys_seal_text(keys, arena, store_task_checkpoint_place(arena, fences->id),
+                                                  commit->checkpoint)));
         /* Its words may be from contents. */
         pg_params_add_text(params, keys->count ? NO_BYTES : fences->progress);
         return;
     }
     if (count == 1) {
-        pg_params_add_text(params, fences->id);
-        pg_params_add_i32(params, (int32_t)fences->attempt);
-        pg_params_add_i64(params, fences->claim);
-        pg_params_add_i64(params, commit->stop);
+        PG_PARAMS_ADD(params, PG_TEXT(fences->id), PG_I32((int32_t)fences->attempt), PG_I64(fences->claim),
+                      PG_I64(commit->stop));
         add_result(params, keys, fences);
         if (fences->queues)
             pg_params_add_i64(params, fences->queues);
@@ -121,11 +109,8 @@ static void add_end(struct pg_params *params, const struct data_keys *keys, cons
         attempts[i] = (int32_t)fences[i].attempt;
         results[i] = seal_result(arena, keys, &fences[i]);
     }
-    pg_params_add_text_array(params, ids, count);
-    pg_params_add_i32_array(params, attempts, count);
-    pg_params_add_i64(params, fences[0].claim);
-    pg_params_add_i64(params, commit->stop);
-    pg_params_add_text_array(params, results, count);
+    PG_PARAMS_ADD(params, PG_TEXTS(ids, count), PG_I32S(attempts, count), PG_I64(fences[0].claim),
+                  PG_I64(commit->stop), PG_TEXTS(results, count));
 }
 
 static void add_texts(struct pg_params *params, const struct task *tasks, size_t count, size_t offset)
@@ -166,23 +151,11 @@ static bool are_plain(const struct commit *commit)
 
 static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
 {
-    pg_params_add_text(params, task->id);
-    pg_params_add_text(params, task->operation);
-    pg_params_add_text(params, task->param);
-    pg_params_add_text(params, task->info);
-    pg_params_add_i64(params, task->start);
-    pg_params_add_i32(params, task->queue);
-    pg_params_add_i32(params, task->priority);
-    pg_params_add_i32(params, task->batch);
-    pg_params_add_text(params, task->domain);
-    pg_params_add_i64(params, created);
-    pg_params_add_i32(params, task->is_strict);
-    pg_params_add_i64(params, task->requester);
-    pg_params_add_text(params, task->account);
-    pg_params_add_text(params, task->credential);
-    pg_params_add_i32(params, task->is_of_client);
-    pg_params_add_text(params, task->key);
-    pg_params_add_text(params, task->trace);
+    PG_PARAMS_ADD(params, PG_TEXT(task->id), PG_TEXT(task->operation), PG_TEXT(task->param),
+                  PG_TEXT(task->info), PG_I64(task->start), PG_I32(task->queue), PG_I32(task->priority),
+                  PG_I32(task->batch), PG_TEXT(task->domain), PG_I64(created), PG_I32(task->is_strict),
+                  PG_I64(task->requester), PG_TEXT(task->account), PG_TEXT(task->credential),
+                  PG_I32(task->is_of_client), PG_TEXT(task->key), PG_TEXT(task->trace));
 }
 
 static void add_plain(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
@@ -202,12 +175,8 @@ static void add_plain(struct pg_params *params, const struct task *tasks, size_t
     add_numbers(params, tasks, count, offsetof(struct task, priority));
     add_numbers(params, tasks, count, offsetof(struct task, batch));
     add_texts(params, tasks, count, offsetof(struct task, domain));
-    pg_params_add_i64(params, created);
-    pg_params_add_i32_array(params, strict, count);
-    pg_params_add_i64(params, tasks->requester);
-    pg_params_add_text(params, tasks->account);
-    pg_params_add_text(params, tasks->credential);
-    pg_params_add_i32(params, tasks->is_of_client);
+    PG_PARAMS_ADD(params, PG_I64(created), PG_I32S(strict, count), PG_I64(tasks->requester),
+                  PG_TEXT(tasks->account), PG_TEXT(tasks->credential), PG_I32(tasks->is_of_client));
     add_texts(params, tasks, count, offsetof(struct task, key));
     pg_params_add_text(params, tasks->trace);
 }
@@ -238,10 +207,8 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     add_numbers(params, tasks, count, offsetof(struct task, batch));
     add_texts(params, tasks, count, offsetof(struct task, resource));
     add_texts(params, tasks, count, offsetof(struct task, domain));
-    pg_params_add_i64(params, created);
-    pg_params_add_i32_array(params, strict, count);
-    pg_params_add_i64_array(params, requesters, count);
-    pg_params_add_i64_array(params, latest, count);
+    PG_PARAMS_ADD(params, PG_I64(created), PG_I32S(strict, count), PG_I64S(requesters, count),
+                  PG_I64S(latest, count));
     add_texts(params, tasks, count, offsetof(struct task, account));
     add_texts(params, tasks, count, offsetof(struct task, credential));
     pg_params_add_i32_array(params, of_client, count);
@@ -280,8 +247,7 @@ static void plan_unique(struct commit_run *run)
     add_texts(params, unique, count, offsetof(struct task, id));
     add_texts(params, unique, count, offsetof(struct task, operation));
     add_texts(params, unique, count, offsetof(struct task, resource));
-    pg_params_add_i64_array(params, starts, count);
-    pg_params_add_i64_array(params, untils, count);
+    PG_PARAMS_ADD(params, PG_I64S(starts, count), PG_I64S(untils, count));
 }
 
 /* A commit that searches for the next task: an ended task with a domain is alone in its commit. */
@@ -348,10 +314,9 @@ static void plan_cancels(struct commit_run *run, bool is_waiting_too)
     for (size_t i = 0; i < commit->fence_count; i++)
         own[i] = commit->fences[i].id;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_CANCEL_FOR]);
-    pg_params_add_text_array(params, operations, commit->cancel_count);
-    pg_params_add_text_array(params, resources, commit->cancel_count);
-    pg_params_add_text_array(params, own, commit->fence_count);
-    pg_params_add_i32(params, is_waiting_too);
+    PG_PARAMS_ADD(params, PG_TEXTS(operations, commit->cancel_count),
+                  PG_TEXTS(resources, commit->cancel_count), PG_TEXTS(own, commit->fence_count),
+                  PG_I32(is_waiting_too));
 }
 
 /* Before the documents, which the commit of a running task locks after its row. */
@@ -395,12 +360,11 @@ static enum fault plan_task_quota(struct commit_run *run)
     if (!commit->task_count || (!commit->tasks->requester && !most[0] && !most[1] && !most[2]))
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_ADMIT]);
-    pg_params_add_i64(params, commit->tasks->requester);
-    pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_client_tasks);
-    pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_tasks_waiting);
-    pg_params_add_text(params, commit->tasks->account.data ? commit->tasks->account : BYTES(""));
-    pg_params_add_i64_array(params, most, COUNT_OF(most));
-    pg_params_add_i32(params, count_requested(commit));
+    PG_PARAMS_ADD(params, PG_I64(commit->tasks->requester),
+                  PG_I32((int32_t)store_settings(run->store)->limit_client_tasks),
+                  PG_I32((int32_t)store_settings(run->store)->limit_tasks_waiting),
+                  PG_TEXT(commit->tasks->account.data ? commit->tasks->account : BYTES("")),
+                  PG_I64S(most, COUNT_OF(most)), PG_I32(count_requested(commit)));
     return FAULT_NONE;
 }
 
@@ -437,8 +401,7 @@ static enum fault plan_new(struct commit_run *run)
                  commit->stop);
     if (has_domain(commit)) {
         struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_NEXT]);
-        pg_params_add_text(params, commit->fences->domain);
-        pg_params_add_i64(params, commit->stop);
+        PG_PARAMS_ADD(params, PG_TEXT(commit->fences->domain), PG_I64(commit->stop));
     }
     return FAULT_NONE;
 }

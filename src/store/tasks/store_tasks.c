@@ -60,10 +60,7 @@ static void add_claim_params(struct pg_params *params, const struct task_claim *
             ids[i] = claims[i].id;
         pg_params_add_text_array(params, ids, count);
     }
-    pg_params_add_i64(params, claim);
-    pg_params_add_i64(params, latest);
-    pg_params_add_text(params, holder);
-    pg_params_add_text(params, elsewhere);
+    PG_PARAMS_ADD(params, PG_I64(claim), PG_I64(latest), PG_TEXT(holder), PG_TEXT(elsewhere));
 }
 
 /* 23505: another task of its domain has just begun. */
@@ -109,17 +106,14 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
                                size_t count, size_t left, int64_t latest, struct bytes elsewhere)
 {
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, left);
-    struct pg_params params;
     struct pg_result *rows;
     size_t named = 0;
     for (size_t i = 0; i < count; i++)
         if (claims[i].result != CLAIM_DONE)
             ids[named++] = claims[i].id;
     assert(named == left);
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, ids, left);
-    pg_params_add_text(&params, elsewhere);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_STATES, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_STATES,
+                                           PG_PARAMS(arena, PG_TEXTS(ids, left), PG_TEXT(elsewhere)), &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++)
         judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
     return fault;
@@ -146,9 +140,7 @@ enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, s
 
 static void add_fence(struct pg_params *params, const struct task_fence *fence)
 {
-    pg_params_add_text(params, fence->id);
-    pg_params_add_i64(params, fence->claim);
-    pg_params_add_i32(params, (int32_t)fence->attempt);
+    PG_PARAMS_ADD(params, PG_TEXT(fence->id), PG_I64(fence->claim), PG_I32((int32_t)fence->attempt));
 }
 
 enum fault store_tasks_hold(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
@@ -189,8 +181,7 @@ enum fault store_tasks_keep(struct store *store, int ns, struct arena *arena, co
     struct pg_result *row;
     pg_params_start(&params, arena);
     add_fence(&params, fence);
-    pg_params_add_i64(&params, until);
-    pg_params_add_i64(&params, stamp_now());
+    PG_PARAMS_ADD(&params, PG_I64(until), PG_I64(stamp_now()));
     /* Its words may be from contents. */
     pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : progress);
     enum fault fault = store_run_change_again(store, ns, STATEMENT_TASK_KEEP, &params, &row);
@@ -206,13 +197,10 @@ enum fault store_tasks_own(struct store *store, int ns, struct arena *arena, str
                            struct bytes owner, struct task_own *own_r)
 {
     enum { STATE, OPERATION, ATTEMPT, START, CODE, REPORT, PROGRESS, RESULT };
-    struct pg_params params;
     struct pg_result *row;
     *own_r = (struct task_own){0};
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, id);
-    pg_params_add_text(&params, owner);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OWN, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OWN,
+                                           PG_PARAMS(arena, PG_TEXT(id), PG_TEXT(owner)), &row);
     if (fault || !pg_rows(row))
         return fault;
     *own_r = (struct task_own){.is_there = true,
@@ -232,12 +220,9 @@ enum fault store_tasks_own(struct store *store, int ns, struct arena *arena, str
 enum fault store_tasks_cancel(struct store *store, int ns, struct arena *arena, struct bytes id,
                               struct bytes owner, bool *is_cancelled_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, id);
-    pg_params_add_text(&params, owner);
-    enum fault fault = store_run_change(store, ns, STATEMENT_TASK_CANCEL, &params, &row);
+    enum fault fault = store_run_change(store, ns, STATEMENT_TASK_CANCEL,
+                                        PG_PARAMS(arena, PG_TEXT(id), PG_TEXT(owner)), &row);
     *is_cancelled_r = !fault && pg_get_bool(row, 0, 0);
     if (!fault && !*is_cancelled_r)
         store_run_forget_change(store);
@@ -272,13 +257,10 @@ enum fault store_tasks_state(struct store *store, int ns, struct arena *arena, c
                              struct task_state *state_r)
 {
     enum { STEP, IS_DONE };
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, fence->id);
-    pg_params_add_i64(&params, fence->claim);
-    pg_params_add_i32(&params, (int32_t)fence->attempt);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_FIND, &params, &row);
+    enum fault fault = store_run_statement(
+        store, ns, STATEMENT_TASK_FIND,
+        PG_PARAMS(arena, PG_TEXT(fence->id), PG_I64(fence->claim), PG_I32((int32_t)fence->attempt)), &row);
     if (!fault)
         *state_r = (struct task_state){.is_held = !pg_is_null(row, 0, STEP),
                                        .is_done = pg_get_bool(row, 0, IS_DONE),
@@ -289,13 +271,10 @@ enum fault store_tasks_state(struct store *store, int ns, struct arena *arena, c
 enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, struct bytes domain,
                             struct task *task_r)
 {
-    struct pg_params params;
     struct pg_result *row;
     *task_r = (struct task){0};
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, domain);
-    pg_params_add_i64(&params, stamp_now());
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_NEXT, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_NEXT,
+                                           PG_PARAMS(arena, PG_TEXT(domain), PG_I64(stamp_now())), &row);
     if (!fault && pg_rows(row))
         *task_r = store_task_read_due(row, 0);
     return fault;
@@ -304,15 +283,12 @@ enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, st
 enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
                            const struct backlog_scan *scan, struct task **tasks_r, size_t *count_r)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_i32(&params, (int32_t)limit);
-    pg_params_add_i64(&params, before);
-    pg_params_add_i64(&params, scan->since);
-    pg_params_add_i64(&params, scan->mark);
-    pg_params_add_i64(&params, stamp_now());
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_DUE, &params, &rows);
+    enum fault fault =
+        store_run_statement(store, ns, STATEMENT_TASK_DUE,
+                            PG_PARAMS(arena, PG_I32((int32_t)limit), PG_I64(before), PG_I64(scan->since),
+                                      PG_I64(scan->mark), PG_I64(stamp_now())),
+                            &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -326,12 +302,9 @@ enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena,
                               const struct backlog_scan *scan, struct backlog_bound *bound_r)
 {
     enum { OLDEST, MARK, RUNNING, BOUND, TRANSACTION };
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, scan->since);
-    pg_params_add_i64(&params, scan->mark);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OLDEST, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OLDEST,
+                                           PG_PARAMS(arena, PG_I64(scan->since), PG_I64(scan->mark)), &row);
     if (!fault)
         *bound_r = (struct backlog_bound){
             .oldest = pg_is_null(row, 0, OLDEST) ? STAMP_MAX : pg_get_i64(row, 0, OLDEST),
@@ -370,32 +343,24 @@ static enum fault read_held(struct store *store, int ns, struct arena *arena, en
 enum fault store_tasks_running(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
                                size_t *count_r)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    return read_held(store, ns, arena, STATEMENT_TASK_RUNNING, &params, tasks_r, count_r);
+    return read_held(store, ns, arena, STATEMENT_TASK_RUNNING, PG_NO_PARAMS(arena), tasks_r, count_r);
 }
 
 enum fault store_tasks_overdue(struct store *store, int ns, struct arena *arena, int queue, int64_t most,
                                struct held_task **tasks_r, size_t *count_r)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_params_add_i32(&params, queue);
-    pg_params_add_i64(&params, stamp_now());
-    pg_params_add_i32(&params, (int32_t)most);
-    return read_held(store, ns, arena, STATEMENT_TASK_OVERDUE, &params, tasks_r, count_r);
+    return read_held(store, ns, arena, STATEMENT_TASK_OVERDUE,
+                     PG_PARAMS(arena, PG_I32(queue), PG_I64(stamp_now()), PG_I32((int32_t)most)), tasks_r,
+                     count_r);
 }
 
 /* A batch of what was over before; zero of them with a fault. */
 static enum fault run_batch(struct store *store, int ns, struct arena *arena, enum statement statement,
                             int64_t before, int64_t batch, int64_t *count_r)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_params_add_i64(&params, before);
-    pg_params_add_i32(&params, (int32_t)batch);
-    enum fault fault = store_run_statement(store, ns, statement, &params, &row);
+    enum fault fault = store_run_statement(store, ns, statement,
+                                           PG_PARAMS(arena, PG_I64(before), PG_I32((int32_t)batch)), &row);
     *count_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
 }
@@ -434,12 +399,10 @@ enum fault store_tasks_unreported(struct store *store, int ns, struct arena *are
                                   int64_t limit, struct failed_task **tasks_r, size_t *count_r)
 {
     enum { ID, OPERATION, INFO, RETRY, START, CODE, REPORT };
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_i32(&params, (int32_t)failures);
-    pg_params_add_i32(&params, (int32_t)limit);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UNREPORTED, &params, &rows);
+    enum fault fault =
+        store_run_statement(store, ns, STATEMENT_TASK_UNREPORTED,
+                            PG_PARAMS(arena, PG_I32((int32_t)failures), PG_I32((int32_t)limit)), &rows);
     *count_r = fault ? 0 : (size_t)pg_rows(rows);
     *tasks_r = ARENA_ARRAY(arena, struct failed_task, *count_r);
     for (int row = 0; row < (int)*count_r; row++)
@@ -458,12 +421,9 @@ enum fault store_tasks_unreported(struct store *store, int ns, struct arena *are
 enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
                                 int64_t failures)
 {
-    struct pg_params params;
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    pg_params_add_text(&params, id);
-    pg_params_add_i32(&params, (int32_t)failures);
-    return store_run_change_again(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
+    return store_run_change_again(store, ns, STATEMENT_TASK_REPORTED,
+                                  PG_PARAMS(arena, PG_TEXT(id), PG_I32((int32_t)failures)), &rows);
 }
 
 enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
@@ -475,7 +435,6 @@ enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, 
 enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
                                const struct task_declaration *operations, size_t count, int64_t param_bytes)
 {
-    struct pg_params params;
     struct pg_result *rows;
     struct bytes *names = ARENA_ARRAY(arena, struct bytes, count);
     int32_t *queues = ARENA_ARRAY(arena, int32_t, count), *batches = ARENA_ARRAY(arena, int32_t, count);
@@ -486,11 +445,9 @@ enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
         batches[i] = operations[i].batch;
         kept[i] = operations[i].kept_bytes;
     }
-    pg_params_start(&params, arena);
-    pg_params_add_text_array(&params, names, count);
-    pg_params_add_i32_array(&params, queues, count);
-    pg_params_add_i32_array(&params, batches, count);
-    pg_params_add_i32(&params, (int32_t)param_bytes);
-    pg_params_add_i32_array(&params, kept, count);
-    return store_run_statement(store, ns, STATEMENT_TASK_OPERATIONS, &params, &rows);
+    return store_run_statement(store, ns, STATEMENT_TASK_OPERATIONS,
+                               PG_PARAMS(arena, PG_TEXTS(names, count), PG_I32S(queues, count),
+                                         PG_I32S(batches, count), PG_I32((int32_t)param_bytes),
+                                         PG_I32S(kept, count)),
+                               &rows);
 }

@@ -80,21 +80,15 @@ static const struct column pause_columns[] = {
 
 void task_rows_add_pause(struct pg_params *params, const struct task_pause *pause)
 {
-    pg_params_add_i32(params, pause->queue);
-    pg_params_add_text(params, pause->operation);
-    pg_params_add_i32(params, pause->is_paused);
-    pg_params_add_text(params, pause->reason);
+    PG_PARAMS_ADD(params, PG_I32(pause->queue), PG_TEXT(pause->operation), PG_I32(pause->is_paused),
+                  PG_TEXT(pause->reason));
 }
 
 void task_rows_add_limit(struct pg_params *params, const struct task_limit *limit)
 {
-    pg_params_add_i32(params, limit->queue);
-    pg_params_add_text(params, limit->operation);
-    pg_params_add_i32(params, limit->is_by_key);
-    pg_params_add_i32(params, (int32_t)limit->most);
-    pg_params_add_i32(params, (int32_t)limit->count);
-    pg_params_add_i64(params, limit->period_ms);
-    pg_params_add_i32(params, (int32_t)limit->burst);
+    PG_PARAMS_ADD(params, PG_I32(limit->queue), PG_TEXT(limit->operation), PG_I32(limit->is_by_key),
+                  PG_I32((int32_t)limit->most), PG_I32((int32_t)limit->count), PG_I64(limit->period_ms),
+                  PG_I32((int32_t)limit->burst));
 }
 
 void task_rows_write_limit(struct builder *out, struct arena *arena UNUSED, const struct pg_result *rows,
@@ -125,19 +119,11 @@ void task_rows_write_limit(struct builder *out, struct arena *arena UNUSED, cons
 
 void task_rows_add_filter(struct pg_params *params, const struct task_filter *filter)
 {
-    pg_params_add_text(params, filter->operation);
-    pg_params_add_text(params, filter->info);
-    pg_params_add_i32(params, (int32_t)filter->retry);
-    pg_params_add_i64(params, filter->since);
-    pg_params_add_i64(params, filter->until);
-    pg_params_add_i32(params, (int32_t)filter->limit);
-    pg_params_add_i64(params, filter->after_start);
-    pg_params_add_i64(params, filter->after_number);
-    pg_params_add_text(params, filter->states);
-    pg_params_add_text(params, filter->code);
-    pg_params_add_text(params, filter->domain);
-    pg_params_add_i64(params, filter->begun_since);
-    pg_params_add_i64(params, filter->begun_until);
+    PG_PARAMS_ADD(params, PG_TEXT(filter->operation), PG_TEXT(filter->info), PG_I32((int32_t)filter->retry),
+                  PG_I64(filter->since), PG_I64(filter->until), PG_I32((int32_t)filter->limit),
+                  PG_I64(filter->after_start), PG_I64(filter->after_number), PG_TEXT(filter->states),
+                  PG_TEXT(filter->code), PG_TEXT(filter->domain), PG_I64(filter->begun_since),
+                  PG_I64(filter->begun_until));
 }
 
 bool task_rows_is_state(struct bytes word)
@@ -158,44 +144,26 @@ bool task_rows_is_filtered(const struct task_filter *filter)
 void task_rows_add_deed(struct pg_params *params, const char *deed, bool is_dry,
                         const struct task_filter *filter)
 {
-    pg_params_add_text(params, bytes_of(deed));
-    pg_params_add_i32(params, is_dry);
-    pg_params_add_text(params, filter->operation);
-    pg_params_add_text(params, filter->info);
-    pg_params_add_i32(params, (int32_t)filter->retry);
-    pg_params_add_i64(params, filter->since);
-    pg_params_add_i64(params, filter->until);
-    pg_params_add_text(params, filter->states);
-    pg_params_add_text(params, filter->code);
-    pg_params_add_text(params, filter->domain);
-    pg_params_add_i32(params, (int32_t)filter->limit);
+    PG_PARAMS_ADD(params, PG_TEXT(bytes_of(deed)), PG_I32(is_dry), PG_TEXT(filter->operation),
+                  PG_TEXT(filter->info), PG_I32((int32_t)filter->retry), PG_I64(filter->since),
+                  PG_I64(filter->until), PG_TEXT(filter->states), PG_TEXT(filter->code),
+                  PG_TEXT(filter->domain), PG_I32((int32_t)filter->limit));
 }
 
 void task_rows_add_redrive(struct pg_params *params, bool is_dry, const struct task_filter *filter)
 {
-    pg_params_add_i32(params, is_dry);
-    pg_params_add_text(params, filter->id);
-    pg_params_add_text(params, filter->operation);
-    pg_params_add_text(params, filter->info);
-    pg_params_add_text(params, filter->code);
-    pg_params_add_i64(params, filter->since);
-    pg_params_add_i64(params, filter->until);
-    pg_params_add_i32(params, (int32_t)filter->limit);
-    pg_params_add_i64(params, filter->after_number);
+    PG_PARAMS_ADD(params, PG_I32(is_dry), PG_TEXT(filter->id), PG_TEXT(filter->operation),
+                  PG_TEXT(filter->info), PG_TEXT(filter->code), PG_I64(filter->since), PG_I64(filter->until),
+                  PG_I32((int32_t)filter->limit), PG_I64(filter->after_number));
 }
 
 void task_rows_add_attempt_filter(struct pg_params *params, const struct task_filter *filter)
 {
-    pg_params_add_text(params, filter->id);
-    pg_params_add_text(params, filter->operation);
-    pg_params_add_text(params, filter->info);
-    pg_params_add_i32(params, filter->only_failures);
-    pg_params_add_i64(params, filter->since);
-    pg_params_add_i64(params, filter->until);
-    pg_params_add_i32(params, (int32_t)filter->limit);
-    pg_params_add_i64(params, filter->after_number ? filter->after_number : INT64_MAX);
-    pg_params_add_i64(params, filter->begun_since);
-    pg_params_add_i64(params, filter->begun_until);
+    PG_PARAMS_ADD(params, PG_TEXT(filter->id), PG_TEXT(filter->operation), PG_TEXT(filter->info),
+                  PG_I32(filter->only_failures), PG_I64(filter->since), PG_I64(filter->until),
+                  PG_I32((int32_t)filter->limit),
+                  PG_I64(filter->after_number ? filter->after_number : INT64_MAX),
+                  PG_I64(filter->begun_since), PG_I64(filter->begun_until));
 }
 
 static bool task_rows_is_json(struct arena *arena, struct bytes text)

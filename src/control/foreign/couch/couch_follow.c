@@ -51,7 +51,6 @@ MUST_USE static bool couch_position_take(struct control *control, struct pg *pg,
                                          struct couch_position *position, bool *is_there_r)
 {
     struct import_progress other;
-    struct pg_params params;
     struct pg_result *row;
     bool is_other;
     if (!import_progress_lock(control, pg) || !import_progress_read(control, pg, &is_other, &other))
@@ -63,11 +62,10 @@ MUST_USE static bool couch_position_take(struct control *control, struct pg *pg,
             code);
         return false;
     }
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(position->source));
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(position->source)));
     if (!control_query(control, pg, "reading how far the import has come",
-                       "select position, documents from stampd.import_source where source = $1::text",
-                       &params, &row))
+                       "select position, documents from stampd.import_source where source = $1::text", params,
+                       &row))
         return false;
     *is_there_r = pg_rows(row) > 0;
     if (*is_there_r) {
@@ -89,7 +87,6 @@ static void couch_position_add(struct builder *json, const char *name, struct by
 MUST_USE static bool couch_position_store(struct control *control, struct pg *pg,
                                           const struct couch_position *position)
 {
-    struct pg_params params;
     struct pg_result *row;
     struct builder json = {0};
     builder_add_text(&json, "{");
@@ -98,17 +95,15 @@ MUST_USE static bool couch_position_store(struct control *control, struct pg *pg
     couch_position_add(&json, "copies", position->is_copying ? BYTES("true") : NO_BYTES);
     couch_position_add(&json, "after", position->is_copying ? position->after : NO_BYTES);
     builder_add_text(&json, "}");
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(position->source));
-    pg_params_add_text(&params, builder_bytes(&json));
-    pg_params_add_i64(&params, position->documents);
+    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(position->source)),
+                                               PG_TEXT(builder_bytes(&json)), PG_I64(position->documents));
     bool is_stored = control_query(
         control, pg, "recording how far the import has come",
         "insert into stampd.import_source (source, position, documents) values ($1::text, $2::text, "
         "$3::bigint)"
         " on conflict (source) do update set position = excluded.position, documents = excluded.documents,"
         " moved = now()",
-        &params, &row);
+        params, &row);
     builder_free(&json);
     return is_stored;
 }
@@ -116,12 +111,10 @@ MUST_USE static bool couch_position_store(struct control *control, struct pg *pg
 /* The next import begins anew. */
 MUST_USE static bool couch_position_forget(struct control *control, struct pg *pg, const char *source)
 {
-    struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(source));
     return control_query(control, pg, "beginning anew",
-                         "delete from stampd.import_source where source = $1::text", &params, &row);
+                         "delete from stampd.import_source where source = $1::text",
+                         PG_PARAMS(control->arena, PG_TEXT(bytes_of(source))), &row);
 }
 
 enum {
