@@ -12,7 +12,7 @@
 
 static int version(struct control *control UNUSED, int argc, char **argv)
 {
-    static const struct command command = {"version", "", 0, 0, "Show the version.", NULL};
+    static const struct command command = COMMAND("version", "", "Show the version.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     struct record record = {0};

@@ -526,13 +526,9 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
 
 int control_check_config(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "check-config",
-        "",
-        0,
-        0,
-        "Check that settings, databases, folders and nginx agree.",
-        "Run it as the user of stampd: it connects to PostgreSQL as the workers do.\n"};
+    static const struct command command =
+        COMMAND("check-config", "", "Check that settings, databases, folders and nginx agree.",
+                "Run it as the user of stampd: it connects to PostgreSQL as the workers do.\n");
     const char *nginx = NULL, *map_file = NULL;
     struct check check = {.control = control, .is_well = true};
     const struct option_line lines[] = {

@@ -44,13 +44,9 @@ static int cmd_journal_finish(struct journal_shell *shell, const struct command 
 
 static int ping(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "journal ping",
-        "",
-        0,
-        0,
-        "Check that a stamp-journal answers.",
-        "With --ns and --key-file it also checks the key and that the namespace is served.\n"};
+    static const struct command command =
+        COMMAND("journal ping", "", "Check that a stamp-journal answers.",
+                "With --ns and --key-file it also checks the key and that the namespace is served.\n");
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     struct stampd_journal_answer answer;
@@ -87,7 +83,7 @@ static int ping(struct control *control, int argc, char **argv)
 
 static int cmd_journal_get(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"journal get", "KEY", 1, 1, "Print a record.", NULL};
+    static const struct command command = COMMAND("journal get", "KEY", "Print a record.", NULL);
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     bool is_probe = false, is_idle = false;
@@ -134,12 +130,9 @@ static int print_pages(struct journal_shell *shell, const char *command,
 
 static int cmd_journal_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"journal list",
-                                           "[FROM [TO]]",
-                                           0,
-                                           2,
-                                           "Print the records from one key to another, both included.",
-                                           "Needs a key that is valid for all records of the namespace.\n"};
+    static const struct command command =
+        COMMAND("journal list", "[FROM [TO]]", "Print the records from one key to another, both included.",
+                "Needs a key that is valid for all records of the namespace.\n");
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     bool is_probe = false;
@@ -170,7 +163,7 @@ static int cmd_journal_list(struct control *control, int argc, char **argv)
 
 static int cmd_journal_set(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"journal set", "KEY VALUE", 2, 2, "Store a record.", NULL};
+    static const struct command command = COMMAND("journal set", "KEY VALUE", "Store a record.", NULL);
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     const char *type = "string", *stamp = NULL;
@@ -257,8 +250,8 @@ static int cmd_journal_follow(struct journal_shell *shell, const struct command 
 
 static int listen_to(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "journal listen", "KEY", 1, 1, "Print a record, and again after each change.", NULL};
+    static const struct command command =
+        COMMAND("journal listen", "KEY", "Print a record, and again after each change.", NULL);
     struct journal_shell shell = JOURNAL_SHELL(control);
     int64_t most = 0;
     const struct option_line line =
@@ -274,7 +267,7 @@ static int listen_to(struct control *control, int argc, char **argv)
 
 static int cmd_journal_delete(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"journal delete", "KEY", 1, 1, "Delete a record.", NULL};
+    static const struct command command = COMMAND("journal delete", "KEY", "Delete a record.", NULL);
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     char **words;

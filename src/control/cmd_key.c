@@ -100,15 +100,12 @@ bool cmd_key_make(const char *path, char key_r[CMD_KEY_DIGITS + 1])
 
 static int key_new(struct control *control UNUSED, int argc, char **argv)
 {
-    static const struct command command = {"key new",
-                                           "FILE",
-                                           1,
-                                           1,
-                                           "Write a random key to a new file that only its owner can read.",
-                                           "Prints the line for stampd's settings, which contain only the "
-                                           "digest, or for --site the path; for\n--archive the option of "
-                                           "export, verify and import.  A key of the site or of an archive "
-                                           "that is\nlost cannot be replaced: keep a copy of it.\n"};
+    static const struct command command =
+        COMMAND("key new", "FILE", "Write a random key to a new file that only its owner can read.",
+                "Prints the line for stampd's settings, which contain only the "
+                "digest, or for --site the path; for\n--archive the option of "
+                "export, verify and import.  A key of the site or of an archive "
+                "that is\nlost cannot be replaced: keep a copy of it.\n");
     bool is_queue = false, is_site = false, is_archive = false, is_json = false;
     const struct option_line lines[] = {
         OPTION_FLAG("archive", &is_archive,
@@ -140,13 +137,9 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
 
 static int key_hash(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "key hash",
-        "FILE",
-        1,
-        1,
-        "Print the digest of a key, for admin_key_sha256 or queue_key_sha256.",
-        "Refuses a key of fewer than 20 characters, and a file that any user may read or write.\n"};
+    static const struct command command =
+        COMMAND("key hash", "FILE", "Print the digest of a key, for admin_key_sha256 or queue_key_sha256.",
+                "Refuses a key of fewer than 20 characters, and a file that any user may read or write.\n");
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
@@ -219,16 +212,13 @@ static bool print_keys(const char *folder, bool is_json)
 
 int cmd_key_records(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "key records",
-        "",
-        0,
-        0,
+    static const struct command command = COMMAND(
+        "key records", "",
         "Show the key of the records of encrypted namespaces on the disk of this host, or give them another.",
         "With --new all of them are encrypted again when no process of stampd and stamp-journal is left on\n"
         "this host and one starts; interrupted, the next start continues.  Then the former key is removed.\n"
         "After a change of the site key, with the former one in site_key_former_file, the first start of\n"
-        "stampd wraps the key; --wrap does so without one.\n"};
+        "stampd wraps the key; --wrap does so without one.\n");
     bool is_new = false, is_wrap = false, is_json = false, is_there = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

@@ -117,14 +117,11 @@ static bool ping_known(struct pinger *pinger)
 
 int control_ping(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ping",
-                                           "[URL [CODE...]]",
-                                           0,
-                                           100,
-                                           "Check a server and its namespaces.",
-                                           "URL defaults to https://localhost.  Without a CODE, all "
-                                           "namespaces of z are checked, which needs stampd's\n"
-                                           "settings.  With `-` as CODE only the server is checked.\n"};
+    static const struct command command =
+        COMMAND_OF("ping", "[URL [CODE...]]", 0, 100, "Check a server and its namespaces.",
+                   "URL defaults to https://localhost.  Without a CODE, all "
+                   "namespaces of z are checked, which needs stampd's\n"
+                   "settings.  With `-` as CODE only the server is checked.\n");
     struct pinger pinger = {.control = control};
     struct http_options http = {.parallel = 1};
     int64_t timeout_s = 10;
@@ -196,17 +193,13 @@ static void write_line(const struct operation *operation, const char *kind)
 
 int control_operations(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "operations",
-        "",
-        0,
-        0,
-        "List the operations of the server, including those of its modules.",
+    static const struct command command = COMMAND(
+        "operations", "", "List the operations of the server, including those of its modules.",
         "Columns: name (a method for documents as resources); operation or resource; the right that it "
         "needs; whether it\n"
         "reads or writes; whether it grants documents to callers that may not read the namespace; "
         "whether access\n"
-        "rules decide on each document of it; its module.\n"};
+        "rules decide on each document of it; its module.\n");
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
     char **words, problem[1024];

@@ -33,14 +33,10 @@ static void print_public(const struct curve_key *key, bool is_json)
 
 static int push_key(struct control *control UNUSED, int argc, char **argv)
 {
-    static const struct command command = {
-        "push key",
-        "FILE",
-        1,
-        1,
-        "Write a new key to a new file that only its owner can read.",
+    static const struct command command = COMMAND(
+        "push key", "FILE", "Write a new key to a new file that only its owner can read.",
         "Prints the line for stampd's settings, which need push_contact too.  stampd's user must be able to\n"
-        "read the file.  Keep the key: a new one invalidates all subscriptions of browsers.\n"};
+        "read the file.  Keep the key: a new one invalidates all subscriptions of browsers.\n");
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
@@ -65,8 +61,8 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
 
 static int push_public(struct control *control UNUSED, int argc, char **argv)
 {
-    static const struct command command = {
-        "push public", "FILE", 1, 1, "Print the applicationServerKey for browsers.", NULL};
+    static const struct command command =
+        COMMAND("push public", "FILE", "Print the applicationServerKey for browsers.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words, problem[PROBLEM_BYTES];

@@ -261,15 +261,11 @@ static bool cmd_resource_put(struct control *control, const struct put_options *
 
 static int resource_put(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "resource put",
-        "CODE PATH",
-        2,
-        2,
-        "Store a folder of files, or a file, for a namespace, in one commit.",
+    static const struct command command = COMMAND(
+        "resource put", "CODE PATH", "Store a folder of files, or a file, for a namespace, in one commit.",
         "They are served at /CODE/res/, those of z for all namespaces.  Everybody may read them.  Names "
         "that\n"
-        "begin with a dot are left out, except .well-known.  HTML, SVG and XML need --type.\n"};
+        "begin with a dot are left out, except .well-known.  HTML, SVG and XML need --type.\n");
     struct put_options options = {0};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -297,8 +293,8 @@ static int resource_put(struct control *control, int argc, char **argv)
 
 static int resource_rm(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "resource rm", "CODE PATH...", 2, 1000, "Remove files of a namespace, in one commit.", NULL};
+    static const struct command command = COMMAND_OF("resource rm", "CODE PATH...", 2, 1000,
+                                                     "Remove files of a namespace, in one commit.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
@@ -344,8 +340,8 @@ static void print_file(const struct stored_resource *one, bool is_json)
 
 static int resource_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "resource list", "CODE", 1, 1, "List the files of a namespace: size, media type, path.", NULL};
+    static const struct command command =
+        COMMAND("resource list", "CODE", "List the files of a namespace: size, media type, path.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
@@ -366,8 +362,8 @@ static int resource_list(struct control *control, int argc, char **argv)
 
 static int resource_get(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "resource get", "CODE PATH", 2, 2, "Write a file of a namespace to standard output.", NULL};
+    static const struct command command =
+        COMMAND("resource get", "CODE PATH", "Write a file of a namespace to standard output.", NULL);
     const char *output = NULL;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
                                         CONTROL_ADMIN_LINE(control),

@@ -198,14 +198,30 @@ static const struct option_line *find_line(const struct option_line *lines, size
     return NULL;
 }
 
+static void count_arguments(const struct command *command, int *least_r, int *most_r)
+{
+    *least_r = command->least;
+    *most_r = command->most;
+    if (command->most != ARGUMENTS_AS_WRITTEN)
+        return;
+    *least_r = *most_r = 0;
+    for (const char *word = command->arguments; *word; word += strspn(word, " ")) {
+        *least_r += *word != '[';
+        *most_r += 1;
+        word += strcspn(word, " ");
+    }
+}
+
 static bool check_words(const struct command *command, char **words, int count)
 {
-    if (count < command->least)
+    int least, most;
+    count_arguments(command, &least, &most);
+    if (count < least)
         message_print("%s: expected %s (see stampctl %s --help)", command->name, command->arguments,
                       command->name);
-    else if (count > command->most)
+    else if (count > most)
         message_print("%s: %s: unexpected argument (see stampctl %s --help)", command->name,
-                      words[command->most], command->name);
+                      words[most], command->name);
     else
         return true;
     return false;

@@ -41,11 +41,21 @@ struct option_line {
 
 struct command {
     const char *name;      /* "ns create" */
-    const char *arguments; /* "CODE", as written in the usage line; "" when there are none */
-    int least, most;       /* how many of them */
+    const char *arguments; /* "CODE [URL]", as written in the usage line; "" when there are none */
+    int least, most;       /* how many of them; `most` ARGUMENTS_AS_WRITTEN: those of the usage line, of which
+                              those in brackets may be missing */
     const char *summary;   /* one line */
     const char *details;   /* paragraphs that end with a newline; NULL: none */
 };
+enum { ARGUMENTS_AS_WRITTEN = -1 };
+#define COMMAND(name, arguments, summary, details)                                                           \
+    {                                                                                                        \
+        name, arguments, 0, ARGUMENTS_AS_WRITTEN, summary, details                                           \
+    }
+#define COMMAND_OF(name, arguments, least, most, summary, details)                                           \
+    {                                                                                                        \
+        name, arguments, least, most, summary, details                                                       \
+    }
 
 /* Parses argv[1…]; options may stand anywhere, `--` ends them.  `words_r` points to the arguments that are
  * not options, in argv, `word_count_r` (may be NULL) to their number, within the command's bounds.  False:

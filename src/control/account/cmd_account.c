@@ -258,14 +258,10 @@ static bool list_page(const struct account_command *account, struct bytes *curso
 
 static int account_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "account list",
-        "URL",
-        1,
-        1,
-        "List the accounts of a namespace.",
+    static const struct command command = COMMAND(
+        "account list", "URL", "List the accounts of a namespace.",
         "With --name, those whose name begins so, in the order of names; without, all, in the order of ids,\n"
-        "also those without a name.\n"};
+        "also those without a name.\n");
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     struct bytes cursor = NO_BYTES;
     const struct option_line lines[] = {
@@ -285,8 +281,8 @@ static int account_list(struct control *control, int argc, char **argv)
 
 static int account_show(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "account show", "URL NAME", 2, 2, "Show an account, found by its name or id.", NULL};
+    static const struct command command =
+        COMMAND("account show", "URL NAME", "Show an account, found by its name or id.", NULL);
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {ACCOUNT_ID_LINE(&account), ACCOUNT_JSON_LINE(&account),
                                         ACCOUNT_LINES(&account)};
@@ -320,12 +316,9 @@ static struct bytes account_wish_new(const struct account_command *account, stru
 
 static int account_create(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"account create",
-                                           "URL NAME",
-                                           2,
-                                           2,
-                                           "Create an account with a name and a password.",
-                                           "The password is the first line of standard input.\n"};
+    static const struct command command =
+        COMMAND("account create", "URL NAME", "Create an account with a name and a password.",
+                "The password is the first line of standard input.\n");
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         OPTION_TEXT("address", "ADDRESS", &account.address, "Its mail address, not confirmed."),
@@ -348,12 +341,9 @@ static int account_create(struct control *control, int argc, char **argv)
 
 static int account_password(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"account password",
-                                           "URL NAME",
-                                           2,
-                                           2,
-                                           "Set the password of an account, which ends all its sessions.",
-                                           "The password is the first line of standard input.\n"};
+    static const struct command command = COMMAND(
+        "account password", "URL NAME", "Set the password of an account, which ends all its sessions.",
+        "The password is the first line of standard input.\n");
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {ACCOUNT_ID_LINE(&account), ACCOUNT_LINES(&account)};
     struct builder more = {0};
@@ -390,21 +380,17 @@ static int set_disabled(struct control *control, const struct command *command, 
 
 static int account_disable(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "account disable",
-        "URL NAME",
-        2,
-        2,
-        "Let an account neither sign in nor use its sessions and keys.",
+    static const struct command command = COMMAND(
+        "account disable", "URL NAME", "Let an account neither sign in nor use its sessions and keys.",
         "Its sessions and service keys are refused at once, and again valid after `account enable` unless\n"
-        "`account sessions --end` ends them.\n"};
+        "`account sessions --end` ends them.\n");
     return set_disabled(control, &command, true, argc, argv);
 }
 
 static int account_enable(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "account enable", "URL NAME", 2, 2, "Let a disabled account sign in again.", NULL};
+    static const struct command command =
+        COMMAND("account enable", "URL NAME", "Let a disabled account sign in again.", NULL);
     return set_disabled(control, &command, false, argc, argv);
 }
 
@@ -428,12 +414,8 @@ static void print_sessions(const struct account_command *account, const struct j
 
 static int account_sessions(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"account sessions",
-                                           "URL NAME",
-                                           2,
-                                           2,
-                                           "List or end the sessions and service keys of an account.",
-                                           NULL};
+    static const struct command command = COMMAND(
+        "account sessions", "URL NAME", "List or end the sessions and service keys of an account.", NULL);
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         OPTION_FLAG("end", &account.is_end, "End them all."), ACCOUNT_ID_LINE(&account),
@@ -454,13 +436,10 @@ static int account_sessions(struct control *control, int argc, char **argv)
 
 static int account_whois(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "account whois",
-        "URL NAME",
-        2,
-        2,
+    static const struct command command = COMMAND(
+        "account whois", "URL NAME",
         "Print the id of the account with this name, as the operation whois returns it.",
-        "Disabled accounts, and those that do not want to be found, are not found: see `account show`.\n"};
+        "Disabled accounts, and those that do not want to be found, are not found: see `account show`.\n");
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         OPTION_FLAG("address", &account.is_address, "NAME is a confirmed mail address."),

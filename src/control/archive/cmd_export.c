@@ -69,19 +69,15 @@ static int export(struct control *control, const struct export_options *options,
 
 int control_export(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "export",
-        "CODE FILE",
-        2,
-        2,
-        "Write a namespace into an archive, as it is at one instant.",
+    static const struct command command = COMMAND(
+        "export", "CODE FILE", "Write a namespace into an archive, as it is at one instant.",
         "The archive has the documents exactly as they are stored, deleted ones included, and the "
         "configuration,\n"
         "schema, access rules and resources of the namespace.  The server goes on meanwhile; `import` "
         "reads the\n"
         "archive, `verify` checks it.  FILE - is standard output.  An archive holds everything that the "
         "namespace\n"
-        "holds, digests of passwords included.\n"};
+        "holds, digests of passwords included.\n");
     struct export_options options = {.level = LEVEL};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -129,11 +125,8 @@ static bool cmd_import_are_right(const struct importer_options *options, bool is
 
 int control_import(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "import",
-        "CODE ARCHIVE | --abandon CODE",
-        1,
-        2,
+    static const struct command command = COMMAND_OF(
+        "import", "CODE ARCHIVE | --abandon CODE", 1, 2,
         "Bring the documents of an archive into a namespace.",
         "The archive is verified first.  Into an empty namespace its documents come back exactly, with their "
         "versions,\n"
@@ -142,7 +135,7 @@ int control_import(struct control *control, int argc, char **argv)
         "digest.  After an interruption run the same command again: it continues.  With --merge documents "
         "are "
         "written\n"
-        "into a namespace that is in use, with new versions.\n"};
+        "into a namespace that is in use, with new versions.\n");
     struct importer_options options = {0};
     const char *key_path = NULL;
     bool is_abandoned = false;

@@ -234,14 +234,10 @@ static bool cmd_backup_run(struct control *control, const char *path, const stru
 
 static int backup_run(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "backup run",
-        "FOLDER",
-        1,
-        1,
-        "Take a base backup, verify it, and remove old ones.",
+    static const struct command command = COMMAND(
+        "backup run", "FOLDER", "Take a base backup, verify it, and remove old ones.",
         "The files of attachments are copied after it.  The log before the oldest base backup is removed.\n"
-        "If it fails, as when an object store is away, the former base backups stay as they were.\n"};
+        "If it fails, as when an object store is away, the former base backups stay as they were.\n");
     struct run_options options = {.keep = KEEP};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -262,13 +258,10 @@ static int backup_run(struct control *control, int argc, char **argv)
 
 static int backup_files(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"backup files",
-                                           "FOLDER",
-                                           1,
-                                           1,
-                                           "Copy new files of attachments between two base backups.",
-                                           "The log has the references to files, not their bytes: a restore "
-                                           "has the files up to the last copy.\n"};
+    static const struct command command =
+        COMMAND("backup files", "FOLDER", "Copy new files of attachments between two base backups.",
+                "The log has the references to files, not their bytes: a restore "
+                "has the files up to the last copy.\n");
     bool is_quiet = false, is_without = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), WITHOUT_OBJECTS_LINE(&is_without),
@@ -337,14 +330,10 @@ static bool cmd_backup_receive(struct control *control, const struct backup_fold
 
 static int backup_receive(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "backup receive",
-        "FOLDER",
-        1,
-        1,
-        "Archive PostgreSQL's log as it is written; runs until it is stopped.",
+    static const struct command command = COMMAND(
+        "backup receive", "FOLDER", "Archive PostgreSQL's log as it is written; runs until it is stopped.",
         "Runs pg_receivewal, and again a few seconds after it has ended: PostgreSQL was away, the disk was\n"
-        "full.  The unit stampd-backup@.service runs it.\n"};
+        "full.  The unit stampd-backup@.service runs it.\n");
     int64_t retry_s = RETRY_S;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
                                         OPTION_NUMBER("retry", "SECONDS", &retry_s, 1, RETRY_MOST_S,
@@ -385,13 +374,9 @@ static void print_base(struct control *control, const struct backup_base *base, 
 
 static int backup_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "backup list",
-        "FOLDER",
-        1,
-        1,
-        "List the base backups and the archived log.",
-        "A restore is possible to any time from FINISHED of the oldest base backup on.\n"};
+    static const struct command command =
+        COMMAND("backup list", "FOLDER", "List the base backups and the archived log.",
+                "A restore is possible to any time from FINISHED of the oldest base backup on.\n");
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
     struct backup_folder folder;

@@ -315,13 +315,10 @@ static bool cmd_backup_check_run(struct backup_check *check, const char *path)
 
 int cmd_backup_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"backup check",
-                                           "FOLDER",
-                                           1,
-                                           1,
-                                           "Check that a restore would work, and that the log is archived.",
-                                           "Reads all base backups, the whole log, and all copies of files; "
-                                           "exits with 1 when something is wrong.\n"};
+    static const struct command command =
+        COMMAND("backup check", "FOLDER", "Check that a restore would work, and that the log is archived.",
+                "Reads all base backups, the whole log, and all copies of files; "
+                "exits with 1 when something is wrong.\n");
     struct backup_check check = {
         .control = control, .base_hours = BASE_HOURS, .log_mb = LOG_MB, .behind = -1, .is_well = true};
     const struct option_line lines[] = {

@@ -205,15 +205,12 @@ static bool init(struct control *control, struct backup_folder *folder)
 
 int cmd_backup_init(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"backup init",
-                                           "FOLDER",
-                                           1,
-                                           1,
-                                           "Prepare a folder for backups: role, replication slot, settings.",
-                                           "The tools of PostgreSQL run as the system user of the backup, to "
-                                           "whom FOLDER belongs, and connect as\n"
-                                           "a role that can replicate and nothing else.  Running the command "
-                                           "again completes an interrupted run.\n"};
+    static const struct command command =
+        COMMAND("backup init", "FOLDER", "Prepare a folder for backups: role, replication slot, settings.",
+                "The tools of PostgreSQL run as the system user of the backup, to "
+                "whom FOLDER belongs, and connect as\n"
+                "a role that can replicate and nothing else.  Running the command "
+                "again completes an interrupted run.\n");
     struct backup_folder folder = {.user = DEFAULT_NAME, .role = DEFAULT_NAME, .slot = DEFAULT_NAME};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

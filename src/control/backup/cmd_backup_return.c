@@ -243,14 +243,10 @@ static bool cmd_backup_return_run(struct control *control, const char *path, boo
 
 int cmd_backup_return(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "backup return",
-        "FOLDER",
-        1,
-        1,
-        "Return the files that a restored cluster lacks to their object stores.",
+    static const struct command command = COMMAND(
+        "backup return", "FOLDER", "Return the files that a restored cluster lacks to their object stores.",
         "Run it when PostgreSQL has replayed the log, before stampd is started.  Files that are there and "
-        "have\ntheir size stay; with --verify they are read, and replaced if their bytes are others.\n"};
+        "have\ntheir size stay; with --verify they are read, and replaced if their bytes are others.\n");
     bool is_thorough = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

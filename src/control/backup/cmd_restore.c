@@ -299,16 +299,12 @@ static bool is_right(struct restore *restore)
 
 int control_restore(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "restore",
-        "FOLDER",
-        1,
-        1,
-        "Make a data directory of PostgreSQL from a backup, as of any time.",
+    static const struct command command = COMMAND(
+        "restore", "FOLDER", "Make a data directory of PostgreSQL from a backup, as of any time.",
         "FOLDER is that of `stampctl backup`.  The data directory must be missing or empty.  PostgreSQL "
         "replays\n"
         "the log when it is started; servers refuse its databases until `stampctl ns restored --all` was "
-        "run.\n"};
+        "run.\n");
     struct restore restore = {.control = control};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

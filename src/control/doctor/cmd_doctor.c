@@ -397,15 +397,12 @@ static void doctor_check_backups(struct doctor *doctor, const struct option_word
 
 int control_doctor(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "doctor",
-        "",
-        0,
-        0,
+    static const struct command command = COMMAND(
+        "doctor", "",
         "Check the whole installation: programs, settings, databases, nginx, disks, clock, backups, tasks.",
         "Each line is OK, WARN (change it soon) or FAIL, and says what to do.  Fails if a line is FAIL.  Run "
         "it as\n"
-        "root: it includes `check-config` as the user of stampd, and `backup check --quick`.\n"};
+        "root: it includes `check-config` as the user of stampd, and `backup check --quick`.\n");
     struct doctor doctor = {.control = control, .is_well = true, .free_percent = 10};
     const char *nginx = NGINX_DEFAULT, *map = NULL;
     struct option_words backups = {0};

@@ -170,17 +170,13 @@ static int change(struct control *control, const struct change_options *options,
 
 int control_change(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "change",
-        "URL CLASS ITEM",
-        3,
-        3,
-        "Change or remove what a search finds.",
-        "Prints how many documents are found, and which would be changed first.  With --run it\n"
-        "requests the task that changes them, and prints its id; --wait prints the result, too:\n"
-        "  stampctl change https://localhost Post Main --ns lab --delete "
-        "--where '{\"f\":\"at\",\"t\":\"lt\",\"v1\":7}'\n"
-        "Conditions are those of find.\n"};
+    static const struct command command =
+        COMMAND("change", "URL CLASS ITEM", "Change or remove what a search finds.",
+                "Prints how many documents are found, and which would be changed first.  With --run it\n"
+                "requests the task that changes them, and prints its id; --wait prints the result, too:\n"
+                "  stampctl change https://localhost Post Main --ns lab --delete "
+                "--where '{\"f\":\"at\",\"t\":\"lt\",\"v1\":7}'\n"
+                "Conditions are those of find.\n");
     struct change_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),

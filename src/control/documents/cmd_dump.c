@@ -143,16 +143,13 @@ static bool cmd_dump_are_right(const struct dump_options *options)
 
 int control_dump(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"dump",
-                                           "URL",
-                                           1,
-                                           1,
-                                           "Write documents, one JSON text a line, as load reads them.",
-                                           "Writes the documents of a namespace in the order of class and "
-                                           "id, as the operation get returns them.\n"
-                                           "Each document is of one instant; the whole is not: while others "
-                                           "write, a later line may be of a later\n"
-                                           "instant.  Removed items and deleted documents are left out.\n"};
+    static const struct command command =
+        COMMAND("dump", "URL", "Write documents, one JSON text a line, as load reads them.",
+                "Writes the documents of a namespace in the order of class and "
+                "id, as the operation get returns them.\n"
+                "Each document is of one instant; the whole is not: while others "
+                "write, a later line may be of a later\n"
+                "instant.  Removed items and deleted documents are left out.\n");
     struct dump_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),

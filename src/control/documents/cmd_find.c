@@ -195,17 +195,13 @@ static bool cmd_find_are_right(struct control *control, const struct find_option
 
 int control_find(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "find",
-        "URL CLASS ITEM",
-        3,
-        3,
-        "Search documents of a class by what their items contain.",
+    static const struct command command = COMMAND(
+        "find", "URL CLASS ITEM", "Search documents of a class by what their items contain.",
         "Prints one result a line: ids as they are, other results as JSON.  Conditions, orders and totals\n"
         "are those of the operation find (protocol.md), for example\n"
         "  stampctl find https://localhost Post Main --ns lab --order -at --want items\n"
         "  stampctl find https://localhost Post Main --ns lab --where "
-        "'{\"f\":\"room\",\"t\":\"eq\",\"v1\":\"hall\"}'\n"};
+        "'{\"f\":\"room\",\"t\":\"eq\",\"v1\":\"hall\"}'\n");
     struct find_options options = {.target = TARGET_DEFAULT, .command = "find", .limit = LIMIT_STANDARD};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
@@ -245,14 +241,10 @@ int control_find(struct control *control, int argc, char **argv)
 
 int control_search(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "search",
-        "URL NAME",
-        2,
-        2,
-        "Run a search in SQL that the schema declares.",
-        "Prints one row a line, as JSON, for example\n"
-        "  stampctl search https://localhost turnover --ns lab --args '{\"least\":5}'\n"};
+    static const struct command command =
+        COMMAND("search", "URL NAME", "Run a search in SQL that the schema declares.",
+                "Prints one row a line, as JSON, for example\n"
+                "  stampctl search https://localhost turnover --ns lab --args '{\"least\":5}'\n");
     struct find_options options = {.target = TARGET_DEFAULT, .command = "search", .limit = LIMIT_MOST};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),

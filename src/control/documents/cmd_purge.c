@@ -439,15 +439,11 @@ static bool cmd_purge_are_right(const struct purge_options *options)
 
 int control_purge(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "purge",
-        "URL",
-        1,
-        1,
-        "Delete the documents of a namespace, of a class, or of an age.",
+    static const struct command command = COMMAND(
+        "purge", "URL", "Delete the documents of a namespace, of a class, or of an age.",
         "Works in batches of up to 32 documents, each a commit of the server, while it is used.  A document\n"
         "that is changed before its batch stays.  After an interruption the same command continues.\n"
-        "Expired documents and old deletions: `stampctl ns purge`.\n"};
+        "Expired documents and old deletions: `stampctl ns purge`.\n");
     struct purge_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),

@@ -438,8 +438,8 @@ static bool try_store(struct object_store *store, const char *name, const char *
 
 static int files_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "files check", "STORE", 1, 1, "Write, read and remove an object of an object store.", NULL};
+    static const struct command command =
+        COMMAND("files check", "STORE", "Write, read and remove an object of an object store.", NULL);
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control)};
     unsigned char random[RANDOM_BYTES];
     char name[NAME_BYTES] = "stampd-check/", **words;

@@ -85,14 +85,11 @@ static bool files_place_set(struct control *control, const struct ns_target *tar
 
 int files_place(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "files place",
-        "CODE [STORE]",
-        1,
-        2,
+    static const struct command command = COMMAND(
+        "files place", "CODE [STORE]",
         "Show where the files of a namespace belong and where they are, or set it.",
         "STORE is an object store, or the word directory.  The server moves the files while it serves "
-        "them.\n"};
+        "them.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct ns_target target;
     char **words;

@@ -542,19 +542,15 @@ static bool cmd_ns_move_run(struct control *control, const struct move_words *wo
 
 int cmd_ns_move(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns move",
-        "CODE --to FILE",
-        1,
-        1,
-        "Move a namespace to another site while it is served.",
+    static const struct command command = COMMAND_OF(
+        "ns move", "CODE --to FILE", 1, 1, "Move a namespace to another site while it is served.",
         "The other site has its own PostgreSQL, namespace z and servers; FILE is a copy of its settings, and "
         "the\n"
         "namespace has been created there, empty.  All documents are copied, then what has changed "
         "meanwhile,\n"
         "again and again; then the namespace is read-only for the seconds that the rest takes, gone here "
         "and\n"
-        "open there.  Clients keep their copies.  After an interruption run the same command again.\n"};
+        "open there.  Clients keep their copies.  After an interruption run the same command again.\n");
     struct move_words move = {0};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

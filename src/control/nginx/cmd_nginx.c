@@ -432,15 +432,11 @@ static bool write_configuration(struct control *control, struct nginx_options *o
 
 int control_nginx(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "nginx",
-        "",
-        0,
-        0,
-        "Write nginx's configuration, with the limits of stampd's settings.",
+    static const struct command command = COMMAND(
+        "nginx", "", "Write nginx's configuration, with the limits of stampd's settings.",
         "With --output, the folder for nginx's own files is created when it is missing; it must belong to "
         "the\n"
-        "user that starts nginx.  Check the result with: nginx -t -c FILE\n"};
+        "user that starts nginx.  Check the result with: nginx -t -c FILE\n");
     struct nginx_options options = {.probe_listen = "127.0.0.1:8081"};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

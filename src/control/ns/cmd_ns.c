@@ -112,13 +112,9 @@ static bool migrate(struct control *control, struct pg *pg, const struct namespa
 
 static int ns_migrate(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns migrate",
-        "[CODE]",
-        0,
-        1,
-        "Upgrade the database schema of a namespace, or of all, to this release.",
-        NULL};
+    static const struct command command =
+        COMMAND("ns migrate", "[CODE]",
+                "Upgrade the database schema of a namespace, or of all, to this release.", NULL);
     return visit_command(control, &command, argc, argv, migrate, NULL);
 }
 
@@ -135,14 +131,10 @@ static bool renew(struct control *control, struct pg *pg, const struct namespace
 
 static int ns_restored(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns restored",
-        "[CODE]",
-        0,
-        1,
-        "Make every client fetch its copies again, after a restore of the database.",
+    static const struct command command = COMMAND(
+        "ns restored", "[CODE]", "Make every client fetch its copies again, after a restore of the database.",
         "Every document becomes a new incarnation, with a version above all that were assigned since the\n"
-        "backup.  The clock must be right.\n"};
+        "backup.  The clock must be right.\n");
     return visit_command(control, &command, argc, argv, renew, NULL);
 }
 
@@ -155,14 +147,11 @@ static bool purge(struct control *control, struct pg *pg, const struct namespace
 
 static int ns_purge(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns purge",
-                                           "[CODE]",
-                                           0,
-                                           1,
-                                           "Delete expired documents and purge old deletions.",
-                                           "Works in batches.  The server does the same every "
-                                           "keep_interval_s.  zombieDays of a class takes precedence\n"
-                                           "over --days.\n"};
+    static const struct command command =
+        COMMAND("ns purge", "[CODE]", "Delete expired documents and purge old deletions.",
+                "Works in batches.  The server does the same every "
+                "keep_interval_s.  zombieDays of a class takes precedence\n"
+                "over --days.\n");
     struct visit_options options = {.days = PURGE_DAYS};
     return visit_command(control, &command, argc, argv, purge, &options);
 }
@@ -184,14 +173,11 @@ static bool switch_waking(struct control *control, struct pg *pg, const struct n
 
 static int ns_push(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns push",
-                                           "CODE on|off",
-                                           2,
-                                           2,
-                                           "Turn Web Push notifications on or off.",
-                                           "In a namespace where they are on, a commit creates a task `push` "
-                                           "for each session that has subscribed\n"
-                                           "to what it changes and has registered a push address.\n"};
+    static const struct command command =
+        COMMAND("ns push", "CODE on|off", "Turn Web Push notifications on or off.",
+                "In a namespace where they are on, a commit creates a task `push` "
+                "for each session that has subscribed\n"
+                "to what it changes and has registered a push address.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -317,13 +303,10 @@ static struct bytes json_of(struct arena *arena, const char *text)
 
 static int ns_access(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns access",
-        "CODE closed|read|open|rules",
-        2,
-        2,
-        "Set what callers without a key may do: nothing, read, read and write, or what rules allow.",
-        "The rules are set with `stampctl rules set`.  Without rules nothing is allowed.\n"};
+    static const struct command command =
+        COMMAND("ns access", "CODE closed|read|open|rules",
+                "Set what callers without a key may do: nothing, read, read and write, or what rules allow.",
+                "The rules are set with `stampctl rules set`.  Without rules nothing is allowed.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -363,16 +346,12 @@ static bool renew_origins(struct control *control, const struct map_options *map
 
 static int ns_accounts(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns accounts",
-        "CODE [JSON]",
-        1,
-        2,
-        "Give a namespace accounts, or change how; without JSON, print it.",
+    static const struct command command = COMMAND(
+        "ns accounts", "CODE [JSON]", "Give a namespace accounts, or change how; without JSON, print it.",
         "JSON is an object: \"registration\" (closed, invitation or open), \"anonymous\" (true or false),\n"
         "\"anonymous_days\" (0), \"session_days\" (30), \"sessions_most\" (32), \"mail_login\" (false),\n"
         "\"whois\" (nobody, account or role:NAME), \"whois_by\" (name or address).  The access must be rules "
-        "or closed.\n"};
+        "or closed.\n");
     struct map_options map = {0};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         NS_MAP_LINES(&map)};
@@ -431,13 +410,11 @@ static bool set_origins(struct control *control, const char *code, char **origin
 
 static int ns_origins(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns origins",
-                                           "CODE [ORIGIN...]",
-                                           1,
-                                           1 + NAMESPACE_ORIGINS_MOST,
-                                           "Set the allowed CORS origins; without ORIGIN, list them.",
-                                           "An origin is https://host or https://host:port, or * for all.  "
-                                           "The given origins replace the former ones.\n"};
+    static const struct command command =
+        COMMAND_OF("ns origins", "CODE [ORIGIN...]", 1, 1 + NAMESPACE_ORIGINS_MOST,
+                   "Set the allowed CORS origins; without ORIGIN, list them.",
+                   "An origin is https://host or https://host:port, or * for all.  "
+                   "The given origins replace the former ones.\n");
     bool is_none = false, is_json = false;
     struct map_options map = {0};
     const struct option_line lines[] = {
@@ -514,35 +491,28 @@ static int state_command(struct control *control, const struct command *command,
 
 static int ns_state(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns state",
-        "CODE on|readonly|off|gone [MESSAGE]",
-        2,
-        3,
+    static const struct command command = COMMAND(
+        "ns state", "CODE on|readonly|off|gone [MESSAGE]",
         "Set what is served: everything, only what changes nothing, only administrators, nothing.",
         "The highest state of a namespace and of z applies.  Tasks wait until it is on.  MESSAGE is in each\n"
-        "refusal and in the answer of ping.\n"};
+        "refusal and in the answer of ping.\n");
     return state_command(control, &command, argc, argv, NULL);
 }
 
 static int ns_off(struct control *control, int argc, char **argv)
 {
     static const enum ns_state off = NS_OFF;
-    static const struct command command = {
-        "ns off",
-        "CODE WORDS",
-        2,
-        2,
-        "Close a namespace for maintenance; every answer contains the words.",
-        "The same as `ns state CODE off WORDS`.\n"};
+    static const struct command command =
+        COMMAND("ns off", "CODE WORDS", "Close a namespace for maintenance; every answer contains the words.",
+                "The same as `ns state CODE off WORDS`.\n");
     return state_command(control, &command, argc, argv, &off);
 }
 
 static int ns_on(struct control *control, int argc, char **argv)
 {
     static const enum ns_state on = NS_ON;
-    static const struct command command = {
-        "ns on", "CODE", 1, 1, "Reopen a namespace.", "The same as `ns state CODE on`.\n"};
+    static const struct command command =
+        COMMAND("ns on", "CODE", "Reopen a namespace.", "The same as `ns state CODE on`.\n");
     return state_command(control, &command, argc, argv, &on);
 }
 
@@ -550,7 +520,7 @@ static int ns_on(struct control *control, int argc, char **argv)
 
 static int ns_map(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns map", "", 0, 0, "Rewrite nginx's map of namespaces.", NULL};
+    static const struct command command = COMMAND("ns map", "", "Rewrite nginx's map of namespaces.", NULL);
     struct map_options map = {0};
     struct namespace_list registry;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),

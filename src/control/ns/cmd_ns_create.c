@@ -271,16 +271,12 @@ static bool cmd_ns_create_create(struct creation *creation, const struct map_opt
 
 int cmd_ns_create(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns create",
-        "CODE",
-        1,
-        1,
-        "Create a namespace: database, schema, rights, configuration, nginx's map.",
+    static const struct command command = COMMAND(
+        "ns create", "CODE", "Create a namespace: database, schema, rights, configuration, nginx's map.",
         "Begin with the namespace z, which holds the configurations of all others.  Running the command "
         "again\n"
         "completes an interrupted run.  It connects to PostgreSQL by the setting `database`, but as the\n"
-        "administrator: the user is PGUSER or the system's, the password PGPASSWORD or that of ~/.pgpass.\n"};
+        "administrator: the user is PGUSER or the system's, the password PGPASSWORD or that of ~/.pgpass.\n");
     struct creation creation = {.control = control};
     struct map_options map = {0};
     const struct option_line lines[] = {
@@ -387,8 +383,8 @@ static bool cmd_ns_create_drop(struct control *control, const char *code, const 
 
 int cmd_ns_drop(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns drop", "CODE", 1, 1, "Destroy a namespace with all its documents and files.", NULL};
+    static const struct command command =
+        COMMAND("ns drop", "CODE", "Destroy a namespace with all its documents and files.", NULL);
     struct map_options map = {0};
     bool is_sure = false;
     const struct option_line lines[] = {

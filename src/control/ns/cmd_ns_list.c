@@ -138,13 +138,9 @@ static bool cmd_ns_list_list(struct control *control, bool is_json)
 
 int cmd_ns_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns list",
-        "",
-        0,
-        0,
-        "List the namespaces: database, size, estimated number of documents, schema, records.",
-        NULL};
+    static const struct command command =
+        COMMAND("ns list", "",
+                "List the namespaces: database, size, estimated number of documents, schema, records.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};

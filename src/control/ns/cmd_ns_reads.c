@@ -56,25 +56,19 @@ static int cmd_ns_reads_run(struct control *control, const struct command *comma
 
 int cmd_ns_reads(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns reads",
-        "CODE [OTHER...]",
-        1,
-        1 + NAMESPACE_READERS_MOST,
+    static const struct command command = COMMAND_OF(
+        "ns reads", "CODE [OTHER...]", 1, 1 + NAMESPACE_READERS_MOST,
         "Set which other namespaces a namespace reads; without OTHER, list them.",
-        "The other one must name it among its readers.  The given codes replace the former ones.\n"};
+        "The other one must name it among its readers.  The given codes replace the former ones.\n");
     return cmd_ns_reads_run(control, &command, "reads", argc, argv);
 }
 
 int cmd_ns_readers(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns readers",
-        "CODE [OTHER...]",
-        1,
-        1 + NAMESPACE_READERS_MOST,
+    static const struct command command = COMMAND_OF(
+        "ns readers", "CODE [OTHER...]", 1, 1 + NAMESPACE_READERS_MOST,
         "Set which other namespaces may read a namespace; without OTHER, list them.",
-        "They must name it among those that they read.  The given codes replace the former ones.\n"};
+        "They must name it among those that they read.  The given codes replace the former ones.\n");
     return cmd_ns_reads_run(control, &command, "readers", argc, argv);
 }
 
@@ -114,29 +108,21 @@ static int set_member(struct control *control, const struct command *command, co
 
 int cmd_ns_quotas(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns quotas",
-        "CODE [QUOTAS]",
-        1,
-        2,
-        "Set the quotas of callers; without QUOTAS, print them.",
+    static const struct command command = COMMAND(
+        "ns quotas", "CODE [QUOTAS]", "Set the quotas of callers; without QUOTAS, print them.",
         "QUOTAS is a JSON object, as "
         "{\"address\":{\"requests\":\"600/min\",\"live_open\":10},\"namespace\":{\"writes\":\"50/s\"}}.\n"
-        "A namespace without quotas has those of z.  Those of an address do not hold for exempt_clients.\n"};
+        "A namespace without quotas has those of z.  Those of an address do not hold for exempt_clients.\n");
     return set_member(control, &command, "quotas", "Remove them: those of z apply.", argc, argv);
 }
 
 int cmd_ns_records(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns records",
-        "CODE [RULES]",
-        1,
-        2,
-        "Set who may read and write which records; without RULES, print it.",
+    static const struct command command = COMMAND(
+        "ns records", "CODE [RULES]", "Set who may read and write which records; without RULES, print it.",
         "RULES is a JSON array, as\n"
         "[{\"prefix\":\"presence.{account}.\",\"read\":\"anyone\",\"write\":\"account\",\"ttl_ms\":30000}].\n"
-        "What no rule allows, only the administrator may do.\n"};
+        "What no rule allows, only the administrator may do.\n");
     return set_member(control, &command, "records", "Remove them: only the administrator may use records.",
                       argc, argv);
 }

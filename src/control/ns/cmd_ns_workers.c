@@ -196,14 +196,10 @@ static int change_queue(struct control *control, struct queue_change *change, co
 
 int cmd_ns_workers(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns workers",
-        "CODE [QUEUE]",
-        1,
-        2,
-        "Set a queue that external workers serve; without QUEUE, list them.",
+    static const struct command command = COMMAND(
+        "ns workers", "CODE [QUEUE]", "Set a queue that external workers serve; without QUEUE, list them.",
         "QUEUE is its number, 16 to 31.  What is not given stays as it is; other queues stay, too.\n"
-        "--new-key replaces the key of the queue: workers send what is in FILE.\n"};
+        "--new-key replaces the key of the queue: workers send what is in FILE.\n");
     struct queue_change change = {0};
     const char *new_key = NULL;
     bool is_json = false;

@@ -90,15 +90,11 @@ static bool cmd_rules_warn(struct control *control, struct pg *z, const char *co
 
 static int rules_set(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "rules set",
-        "CODE [FILE]",
-        1,
-        2,
-        "Set the access rules of a namespace.",
+    static const struct command command = COMMAND(
+        "rules set", "CODE [FILE]", "Set the access rules of a namespace.",
         "Every worker applies them at its next request, where the access of the namespace is rules\n"
         "(`stampctl ns access CODE rules`).  FILE is a JSON object; - is standard input.\n"
-        "Prints a warning for each name in the rules that the schema of the namespace declares otherwise.\n"};
+        "Prints a warning for each name in the rules that the schema of the namespace declares otherwise.\n");
     bool is_none = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
@@ -124,8 +120,8 @@ static int rules_set(struct control *control, int argc, char **argv)
 
 static int rules_show(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "rules show", "CODE", 1, 1, "Print the access rules of a namespace, as they were set.", NULL};
+    static const struct command command =
+        COMMAND("rules show", "CODE", "Print the access rules of a namespace, as they were set.", NULL);
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -176,19 +172,15 @@ static void print_endings(const char *where, const struct rules *rules)
 
 static int rules_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "rules check",
-        "FILE",
-        1,
-        1,
-        "Check a file of access rules.",
+    static const struct command command = COMMAND(
+        "rules check", "FILE", "Check a file of access rules.",
         "Prints the first error with its place.  Needs no server; - is standard input.\n"
         "Of rules without an error, prints the classes whose documents are deleted with the account of "
         "their\n"
         "owner.\n"
         "With --schema, also prints what the rules name and the schema in SCHEMA declares otherwise: "
         "classes\n"
-        "that it does not have, owners in a list, members in a singleton; the exit status is 1 then.\n"};
+        "that it does not have, owners in a list, members in a singleton; the exit status is 1 then.\n");
     const char *schema = NULL;
     const struct option_line lines[] = {
         OPTION_TEXT("schema", "SCHEMA", &schema, "Compare with this declaration.")};
@@ -364,16 +356,12 @@ static bool run_cases(struct rules_table *table)
 
 int cmd_rules_test(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "rules test",
-        "FILE",
-        1,
-        1,
-        "Run a table of cases: who may do what.",
+    static const struct command command = COMMAND(
+        "rules test", "FILE", "Run a table of cases: who may do what.",
         "FILE is a JSON object with rules, documents and cases, each case with caller, may, document, "
         "after,\n"
         "item and expected.  Prints each case that is not as expected, and the rule that decided; the exit\n"
-        "status is 1 when there is one.  Needs no server.\n"};
+        "status is 1 when there is one.  Needs no server.\n");
     struct rules_table table = {.arena = control->arena, .documents = {.arena = control->arena}};
     const char *rules = NULL;
     const struct option_line lines[] = {

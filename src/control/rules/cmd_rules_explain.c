@@ -255,16 +255,14 @@ static bool cmd_rules_explain_explain(struct rules_inquiry *inquiry, const struc
 
 int cmd_rules_explain(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"rules explain",
-                                           "CODE CLASS/ID read|list|create|update|delete|see|write",
-                                           3,
-                                           3,
-                                           "Explain what the rules of a namespace decide of one request.",
-                                           "Prints whether it is allowed, by which rule, and the classes of "
-                                           "items that the caller does not see;\n"
-                                           "and whether the document is deleted with the account of its "
-                                           "owner.\n"
-                                           "The rules and the documents are those of the namespace.\n"};
+    static const struct command command =
+        COMMAND("rules explain", "CODE CLASS/ID read|list|create|update|delete|see|write",
+                "Explain what the rules of a namespace decide of one request.",
+                "Prints whether it is allowed, by which rule, and the classes of "
+                "items that the caller does not see;\n"
+                "and whether the document is deleted with the account of its "
+                "owner.\n"
+                "The rules and the documents are those of the namespace.\n");
     struct rules_inquiry inquiry = {.control = control, .documents = {.arena = control->arena}};
     struct rules_wish wish = {0};
     const struct option_line lines[] = {

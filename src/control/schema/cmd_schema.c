@@ -62,17 +62,14 @@ static bool check_rules(struct control *control, const char *path, const struct 
 
 static int schema_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema check",
-        "FILE | --content CODE",
-        1,
-        1,
+    static const struct command command = COMMAND_OF(
+        "schema check", "FILE | --content CODE", 1, 1,
         "Check a declaration of classes, or stored contents against the applied schema.",
         "Prints what is wrong with the declaration in FILE.  With --content, lists the contents of the "
         "namespace CODE "
         "that do\nnot conform to the JSON Schema of their class; the exit status is 1 when there are "
         "some.\nWith --rules, prints what the access rules in RULES name and the schema declares otherwise, "
-        "likewise.\n"};
+        "likewise.\n");
     bool is_content = false, is_json = false;
     const char *rules = NULL;
     const struct option_line lines[] = {
@@ -147,15 +144,12 @@ static bool cmd_schema_warn(struct control *control, struct pg *z, const char *c
 
 static int schema_set(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema set",
-        "CODE FILE",
-        2,
-        2,
+    static const struct command command = COMMAND(
+        "schema set", "CODE FILE",
         "Declare the classes of a namespace; `schema apply` then applies the declaration.",
         "FILE - is standard input.  The declaration is stored in the namespace z, as document "
         "Schema/CODE.\nPrints a warning for each name in the access rules of the namespace that is declared "
-        "otherwise.\n"};
+        "otherwise.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -268,8 +262,8 @@ static bool show_rest(struct control *control, struct pg *pg)
 
 static int schema_show(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema show", "CODE", 1, 1, "Show the schema that is applied in a namespace.", NULL};
+    static const struct command command =
+        COMMAND("schema show", "CODE", "Show the schema that is applied in a namespace.", NULL);
     bool is_declared = false, is_json = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -443,8 +437,8 @@ static void write_step(struct arena *arena, const struct step *step)
 
 static int schema_plan(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema plan", "CODE", 1, 1, "Print the steps that `schema apply` would take, with their SQL.", NULL};
+    static const struct command command = COMMAND(
+        "schema plan", "CODE", "Print the steps that `schema apply` would take, with their SQL.", NULL);
     bool is_json = false;
     int64_t version = ANY_VERSION;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
@@ -470,14 +464,11 @@ static int schema_plan(struct control *control, int argc, char **argv)
 
 static int schema_apply(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"schema apply",
-                                           "CODE",
-                                           1,
-                                           1,
-                                           "Apply the declaration while the server is running.",
-                                           "Creates tables and indexes without blocking requests.  After an "
-                                           "interruption, run it again: it continues\n"
-                                           "where it stopped.\n"};
+    static const struct command command =
+        COMMAND("schema apply", "CODE", "Apply the declaration while the server is running.",
+                "Creates tables and indexes without blocking requests.  After an "
+                "interruption, run it again: it continues\n"
+                "where it stopped.\n");
     int64_t batch = 200, version = ANY_VERSION;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
@@ -499,14 +490,11 @@ static int schema_apply(struct control *control, int argc, char **argv)
 
 static int schema_watch(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema watch",
-        "",
-        0,
-        0,
+    static const struct command command = COMMAND(
+        "schema watch", "",
         "Plan and apply what administrators ask for over HTTP, with the operation schema.",
         "Runs until it is stopped.  The server itself has no right to create tables: without this command\n"
-        "nothing is applied over HTTP.\n"};
+        "nothing is applied over HTTP.\n");
     bool is_once = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),

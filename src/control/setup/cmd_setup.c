@@ -68,18 +68,14 @@ static int setup_execute(const struct setup_words *words)
 
 int control_setup(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "setup",
-        "HOST",
-        1,
-        1,
-        "Set up stampd with nginx and PostgreSQL on this host, for the name HOST.",
+    static const struct command command = COMMAND(
+        "setup", "HOST", "Set up stampd with nginx and PostgreSQL on this host, for the name HOST.",
         "Makes keys, settings, PostgreSQL's roles, the namespace z, a certificate and nginx's configuration, "
         "and\n"
         "starts the services.  What is there stays as it is, so that the command may run again: after an\n"
         "upgrade, which it completes without a failed request, or for another certificate.  Prints each "
         "command\n"
-        "that it runs.\n"};
+        "that it runs.\n");
     const char *database = "host=/run/postgresql user=stampd", *nginx = "/etc/nginx/nginx.conf";
     const char *certificate = NULL, *key = NULL;
     bool is_dry = false;

@@ -109,14 +109,10 @@ static bool is_info(const char *text)
 
 static int cron_add(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "cron add",
-        "CODE NAME PERIOD OPERATION",
-        4,
-        4,
-        "Create or change a periodic task of a namespace.",
+    static const struct command command = COMMAND(
+        "cron add", "CODE NAME PERIOD OPERATION", "Create or change a periodic task of a namespace.",
         "PERIOD is " PERIODS ",\nin the time zone of the setting zone.  The next scan of the queue manager "
-        "plans the task.\n"};
+        "plans the task.\n");
     const char *param = "{}", *info = "";
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -212,8 +208,8 @@ static void print_rule(const struct pg_result *rows, int row)
 
 static int cron_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "cron list", "CODE", 1, 1, "List the periodic tasks of a namespace, with their next times.", NULL};
+    static const struct command command =
+        COMMAND("cron list", "CODE", "List the periodic tasks of a namespace, with their next times.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
@@ -258,22 +254,19 @@ static int cmd_cron_change(struct control *control, const struct command *comman
 
 static int cron_drop(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"cron drop",
-                                           "CODE NAME",
-                                           2,
-                                           2,
-                                           "End a periodic task, and delete its waiting task.",
-                                           "A rule of a module stays ended until `cron restore`.  Where "
-                                           "`cron add` has replaced a module's rule, the\n"
-                                           "module's rule takes effect again.\n"};
+    static const struct command command =
+        COMMAND("cron drop", "CODE NAME", "End a periodic task, and delete its waiting task.",
+                "A rule of a module stays ended until `cron restore`.  Where "
+                "`cron add` has replaced a module's rule, the\n"
+                "module's rule takes effect again.\n");
     return cmd_cron_change(control, &command, "select stampd.cron_drop($1::text)",
                            "there is no such periodic task", argc, argv);
 }
 
 static int cron_restore(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "cron restore", "CODE NAME", 2, 2, "Restore a periodic task of a module after `cron drop`.", NULL};
+    static const struct command command =
+        COMMAND("cron restore", "CODE NAME", "Restore a periodic task of a module after `cron drop`.", NULL);
     return cmd_cron_change(control, &command, "select stampd.cron_restore($1::text)",
                            "there is no such periodic task of a module that was dropped", argc, argv);
 }
@@ -282,8 +275,8 @@ static int cron_restore(struct control *control, int argc, char **argv)
 
 static int cron_next(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "cron next", "PERIOD", 1, 1, "Show the next times of a period.", "PERIOD is " PERIODS ".\n"};
+    static const struct command command =
+        COMMAND("cron next", "PERIOD", "Show the next times of a period.", "PERIOD is " PERIODS ".\n");
     int64_t many = 5, moment = clock_wall_ms();
     bool is_json = false;
     const char *zone = NULL;

@@ -149,12 +149,9 @@ static int list_all(struct task_session *session, const struct task_filter *filt
 
 static int task_list(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"task list",
-                                           "CODE|--all",
-                                           0,
-                                           1,
-                                           "List the tasks of a namespace in the order of their starts.",
-                                           "A task that is parked or held has the start 991231235959999.\n"};
+    static const struct command command = COMMAND_OF(
+        "task list", "CODE|--all", 0, 1, "List the tasks of a namespace in the order of their starts.",
+        "A task that is parked or held has the start 991231235959999.\n");
     struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
@@ -215,15 +212,11 @@ static bool find_attempts(const struct task_session *session, const struct task_
 
 static int task_history(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task history",
-        "CODE",
-        1,
-        1,
-        "List attempts at tasks that have ended, newest first.",
+    static const struct command command = COMMAND(
+        "task history", "CODE", "List attempts at tasks that have ended, newest first.",
         "An attempt succeeded, failed with a code, was LOST with its worker, or ran out of time between\n"
         "two steps (MORE).  A task that is DROPPED, CANCELLED or, parked for too long, EXPIRED has a line\n"
-        "too.  Lines are kept for task_history_s.\n"};
+        "too.  Lines are kept for task_history_s.\n");
     struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
@@ -253,8 +246,8 @@ static void print_text(const char *name, struct bytes text)
 
 static int task_show(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task show", "CODE ID", 2, 2, "Show a task with all its columns, and the attempts at it.", NULL};
+    static const struct command command =
+        COMMAND("task show", "CODE ID", "Show a task with all its columns, and the attempts at it.", NULL);
     struct task_session session = {.control = control};
     const struct option_line lines[] = {
         OPTION_FLAG("json", &session.as_json, "Print task and attempts as JSON, one a line."),
@@ -293,13 +286,9 @@ static int task_show(struct control *control, int argc, char **argv)
 
 static int task_backlog(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task backlog",
-        "CODE",
-        1,
-        1,
-        "Count the tasks of a namespace, by queue.",
-        "Counts at most 10000 tasks of a priority.  OLDEST is the start of the first task that is due.\n"};
+    static const struct command command = COMMAND(
+        "task backlog", "CODE", "Count the tasks of a namespace, by queue.",
+        "Counts at most 10000 tasks of a priority.  OLDEST is the start of the first task that is due.\n");
     struct task_session session = {.control = control};
     const struct option_line lines[] = {OPTION_FLAG("json", &session.as_json, "Print each queue as JSON."),
                                         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
@@ -409,25 +398,17 @@ static int do_deeds(struct control *control, const struct command *command, int 
 
 static int task_run(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task run",
-        "CODE [ID...]",
-        1,
-        1 + TASKS_MOST,
-        "Start tasks as soon as possible.",
-        "A task that was parked or held starts over, as if it had never failed.\n"};
+    static const struct command command =
+        COMMAND_OF("task run", "CODE [ID...]", 1, 1 + TASKS_MOST, "Start tasks as soon as possible.",
+                   "A task that was parked or held starts over, as if it had never failed.\n");
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_MOVE, "starts now");
 }
 
 static int task_move(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task move",
-        "CODE ID STAMP",
-        3,
-        3,
-        "Move the start of a task to a stamp, yymmddhhmmssmmm, UTC.",
-        "A task that was parked or held starts over, as if it had never failed.\n"};
+    static const struct command command =
+        COMMAND("task move", "CODE ID STAMP", "Move the start of a task to a stamp, yymmddhhmmssmmm, UTC.",
+                "A task that was parked or held starts over, as if it had never failed.\n");
     struct task_session session = {.control = control};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     int status;
@@ -444,23 +425,17 @@ static int task_move(struct control *control, int argc, char **argv)
 
 static int task_hold(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"task hold",
-                                           "CODE [ID...]",
-                                           1,
-                                           1 + TASKS_MOST,
-                                           "Park tasks until `task run` or `task move`.",
-                                           "A running task continues, and is not held.\n"};
+    static const struct command command = COMMAND_OF("task hold", "CODE [ID...]", 1, 1 + TASKS_MOST,
+                                                     "Park tasks until `task run` or `task move`.",
+                                                     "A running task continues, and is not held.\n");
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_HOLD, "held");
 }
 
 static int task_drop(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"task drop",
-                                           "CODE [ID...]",
-                                           1,
-                                           1 + TASKS_MOST,
-                                           "Delete tasks; their history records it.",
-                                           "A running task will not be committed.\n"};
+    static const struct command command =
+        COMMAND_OF("task drop", "CODE [ID...]", 1, 1 + TASKS_MOST, "Delete tasks; their history records it.",
+                   "A running task will not be committed.\n");
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_DROP, "dropped");
 }
 

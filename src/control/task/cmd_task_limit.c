@@ -56,14 +56,11 @@ static bool cmd_task_limit_check(struct control *control, const struct command *
 
 int cmd_task_limit(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"task limit",
-                                           "CODE",
-                                           1,
-                                           1,
-                                           "Limit the tasks of a queue, an operation or its keys.",
-                                           "Holds for every queue manager and external worker, across "
-                                           "restarts.  Without --running and --rate the\n"
-                                           "limit ends.\n"};
+    static const struct command command =
+        COMMAND("task limit", "CODE", "Limit the tasks of a queue, an operation or its keys.",
+                "Holds for every queue manager and external worker, across "
+                "restarts.  Without --running and --rate the\n"
+                "limit ends.\n");
     struct task_session session = {.control = control};
     int64_t queue = -1, running = 0;
     const char *operation = NULL, *rate = NULL;
@@ -166,20 +163,16 @@ static int set_pause(struct control *control, const struct command *command, int
 
 int cmd_task_pause_set(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task pause",
-        "CODE",
-        1,
-        1,
-        "Begin no more tasks of a queue or an operation.",
-        "Holds for every queue manager and external worker, across restarts.  What runs continues.\n"};
+    static const struct command command = COMMAND(
+        "task pause", "CODE", "Begin no more tasks of a queue or an operation.",
+        "Holds for every queue manager and external worker, across restarts.  What runs continues.\n");
     return set_pause(control, &command, argc, argv, true);
 }
 
 int cmd_task_pause_end(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "task resume", "CODE", 1, 1, "End the pause of a queue or an operation.", NULL};
+    static const struct command command =
+        COMMAND("task resume", "CODE", "End the pause of a queue or an operation.", NULL);
     return set_pause(control, &command, argc, argv, false);
 }
 
@@ -239,13 +232,10 @@ static int redrive_each(const struct task_session *session)
 
 int cmd_task_redrive(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"task redrive",
-                                           "CODE [ID...]",
-                                           1,
-                                           1 + TASKS_MOST,
-                                           "Let tasks that have ended run again.",
-                                           "By their names, or those that a filter finds in the history.  "
-                                           "They keep their names and arguments.\n"};
+    static const struct command command =
+        COMMAND_OF("task redrive", "CODE [ID...]", 1, 1 + TASKS_MOST, "Let tasks that have ended run again.",
+                   "By their names, or those that a filter finds in the history.  "
+                   "They keep their names and arguments.\n");
     struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     const char *operation = NULL, *info = NULL, *code = NULL;

@@ -263,15 +263,11 @@ static bool top_open(struct control *control, struct segment **segment_r)
 
 int control_top(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "top",
-        "",
-        0,
-        0,
-        "Show what runs now: each request, for how long and what it waits for; queues; rates.",
+    static const struct command command = COMMAND(
+        "top", "", "Show what runs now: each request, for how long and what it waits for; queues; rates.",
         "Reads the shared memory of the server, as root or as the user of stampd, and asks no worker.  Shows "
         "it again\n"
-        "each second until it is interrupted; once, if standard output is no terminal.\n"};
+        "each second until it is interrupted; once, if standard output is no terminal.\n");
     struct top top = {0};
     bool is_once = false;
     int64_t every_s = LOOK_AGAIN_S;

@@ -541,17 +541,13 @@ static int cmd_verify_verify(struct control *control, const char *path, const ch
 
 int control_verify(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "verify",
-        "[ARCHIVE]",
-        0,
-        1,
-        "Check an archive, a namespace, or one against the other.",
+    static const struct command command = COMMAND(
+        "verify", "[ARCHIVE]", "Check an archive, a namespace, or one against the other.",
         "ARCHIVE: it is whole and was not altered.  --ns CODE: the volumes of its documents, its references "
         "to "
         "files, and\n"
         "the bytes of every file.  Both: what the namespace has other than the archive.  Exit status 1: "
-        "something differs.\n"};
+        "something differs.\n");
     const char *key_path = NULL, *code = NULL;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         OPTION_TEXT("ns", "CODE", &code, "Check this namespace."),

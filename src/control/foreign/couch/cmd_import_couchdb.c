@@ -190,17 +190,13 @@ static bool cmd_import_couchdb_run(struct control *control, const struct foreign
 
 int control_import_couchdb(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "import-couchdb",
-        "CODE FILE|URL",
-        2,
-        2,
-        "Store the documents of a CouchDB database, with attachments.",
+    static const struct command command = COMMAND(
+        "import-couchdb", "CODE FILE|URL", "Store the documents of a CouchDB database, with attachments.",
         "From the URL of a database that is served: all documents, then what has changed meanwhile; run it\n"
         "again to catch up.  From a FILE: the answer to _all_docs?include_docs=true&attachments=true, or a\n"
         "dump; every document is checked before the first is stored.  The members of a document become the\n"
         "item Main, without those that begin with _; its attachments become files.  After an interruption\n"
-        "run the same command again: it continues.\n"};
+        "run the same command again: it continues.\n");
     struct foreign_import_options options = {0};
     struct couch_words words = {.retry_s = RETRY_S};
     const struct option_line lines[] = {

@@ -317,17 +317,13 @@ static void csv_source_init(struct csv_source *csv, struct arena *arena, const c
 
 int control_import_csv(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "import-csv",
-        "CODE FILE",
-        2,
-        2,
-        "Store the rows of a CSV file as documents, one a row.",
+    static const struct command command = COMMAND(
+        "import-csv", "CODE FILE", "Store the rows of a CSV file as documents, one a row.",
         "The first line names the columns; commas separate them, or semicolons or tabs if it has no\n"
         "comma, or what a line sep=X before it names.  Without --mapping the first column is the id, and\n"
         "the others are texts in the item Main.  Every row is checked before the first is stored.\n"
         "Documents get exactly the items of their row; of several rows with one id the last is stored.\n"
-        "A file can be imported again.  After an interruption run the same command again: it continues.\n"};
+        "A file can be imported again.  After an interruption run the same command again: it continues.\n");
     struct foreign_import_options options = {0};
     struct csv_source csv;
     const char *id = NULL;

@@ -451,18 +451,14 @@ static void firestore_source_init(struct firestore_source *firestore, struct are
 
 int control_import_firestore(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "import-firestore",
-        "CODE FOLDER",
-        2,
-        2,
-        "Store the documents of an export of Firestore.",
+    static const struct command command = COMMAND(
+        "import-firestore", "CODE FOLDER", "Store the documents of an export of Firestore.",
         "FOLDER is what `gcloud firestore export` has written, copied to this host.  The fields of a "
         "document\n"
         "become the item Main.  A mapping names the class of each collection, also of subcollections.  "
         "Every\n"
         "file is checked before the first document is stored.  After an interruption run the same command\n"
-        "again: it continues.\n"};
+        "again: it continues.\n");
     struct foreign_import_options options = {0};
     struct firestore_source firestore;
     const struct option_line lines[] = {
