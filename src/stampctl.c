@@ -16,10 +16,9 @@ static int version(struct control *control UNUSED, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     struct record record = {0};
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (is_json) {
         record_add_word(&record, "version", PACKAGE_VERSION);
         record_print(&record);

@@ -538,10 +538,9 @@ int control_check_config(struct control *control, int argc, char **argv)
         OPTION_TEXT("map", "FILE", &map_file,
                     "Read the map of namespaces from FILE (default: namespaces.map beside the settings)."),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_check_find(&check, control_load_settings(control), "settings %s", control->config))
         return CONTROL_FAILED;
     cmd_check_find(&check, true, "admin_key_sha256 %s",

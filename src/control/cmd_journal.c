@@ -12,20 +12,21 @@
 
 enum { LINES_MOST = 20, PAGE = 1000, PING_S = 30 };
 
-/* Reads options and arguments, and connects.  False: ends with `status_r`. */
-static bool cmd_journal_begin(struct journal_shell *shell, const struct command *command,
-                              const struct option_line *own, size_t own_count, int argc, char **argv,
-                              char ***words_r, int *count_r, int *status_r)
+/* Reads options and arguments, and connects.  NULL: the command ends with control->status. */
+static char **cmd_journal_begin(struct journal_shell *shell, const struct command *command,
+                                const struct option_line *own, size_t own_count, int argc, char **argv)
 {
     const struct option_line common[] = {JOURNAL_SHELL_LINES(shell)};
     struct option_line lines[LINES_MOST];
     if (own_count)
         memcpy(lines, own, own_count * sizeof *own);
     memcpy(lines + own_count, common, sizeof common);
-    if (!options_read(command, lines, own_count + COUNT_OF(common), argc, argv, words_r, count_r, status_r))
-        return false;
-    *status_r = journal_shell_open(shell, command->name, strcmp(command->name, "journal ping") != 0);
-    return *status_r == CONTROL_DONE;
+    struct control *control = shell->control;
+    char **words = options_read(control, command, lines, own_count + COUNT_OF(common), argc, argv);
+    if (words)
+        control->status =
+            journal_shell_open(shell, command->name, strcmp(command->name, "journal ping") != 0);
+    return control->status == CONTROL_DONE ? words : NULL;
 }
 
 /* Runs it, prints the record that is returned, and closes. */
@@ -51,13 +52,12 @@ static int ping(struct control *control, int argc, char **argv)
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     struct stampd_journal_answer answer;
     struct record line = {0};
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, &command, NULL, 0, argc, argv, &words, &count, &status))
-        return status;
+    char **words = cmd_journal_begin(&shell, &command, NULL, 0, argc, argv);
+    if (!words)
+        return control->status;
     request.function = STAMPD_JOURNAL_PING;
     int64_t start_us = clock_monotonic_us();
-    status = journal_shell_run(&shell, command.name, &request, &answer);
+    int status = journal_shell_run(&shell, command.name, &request, &answer);
     int64_t spent_us = clock_monotonic_us() - start_us;
     if (status == CONTROL_DONE && shell.ns) { /* a key that no record has is as good as any */
         request.function = STAMPD_JOURNAL_GET;
@@ -93,10 +93,9 @@ static int cmd_journal_get(struct control *control, int argc, char **argv)
         OPTION_NUMBER("work", "MS", &work_ms, 0, INT32_MAX, "Mark it as worked on."),
         OPTION_FLAG("idle", &is_idle, "Leave alone what is worked on."),
         OPTION_NUMBER("ttl", "MS", &ttl_ms, 0, INT64_MAX, "Move its end so far from now.")};
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
+    char **words = cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     request.function = STAMPD_JOURNAL_GET;
     request.key = journal_shell_text(words[0]);
     request.timeout_ms = (uint64_t)(ttl_ms ? ttl_ms : work_ms);
@@ -142,11 +141,10 @@ static int cmd_journal_list(struct control *control, int argc, char **argv)
         OPTION_TEXT("pattern", "REGEX", &pattern, "Those whose key matches, instead of FROM and TO."),
         OPTION_NUMBER("limit", "COUNT", &most, 0, INT64_MAX, "At most so many (default: all)."),
         OPTION_FLAG("probe", &is_probe, "Without the values.")};
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
-    if (pattern && count) {
+    char **words = cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
+    if (pattern && control->word_count) {
         message_print("%s: either --pattern or keys are expected", command.name);
         journal_shell_close(&shell);
         return CONTROL_WRONG;
@@ -154,9 +152,9 @@ static int cmd_journal_list(struct control *control, int argc, char **argv)
     request.function = STAMPD_JOURNAL_GET;
     request.flags = is_probe ? 0u : STAMPD_JOURNAL_DATA;
     request.query = pattern ? STAMPD_JOURNAL_PATTERN : STAMPD_JOURNAL_RANGE;
-    request.key = journal_shell_text(pattern ? pattern : count > 0 ? words[0] : "");
-    request.other = journal_shell_text(count > 1 ? words[1] : "");
-    status = print_pages(&shell, command.name, &request, most);
+    request.key = journal_shell_text(pattern ? pattern : control->word_count > 0 ? words[0] : "");
+    request.other = journal_shell_text(control->word_count > 1 ? words[1] : "");
+    int status = print_pages(&shell, command.name, &request, most);
     journal_shell_close(&shell);
     return status;
 }
@@ -179,10 +177,9 @@ static int cmd_journal_set(struct control *control, int argc, char **argv)
         OPTION_FLAG("present", &is_only_present, "Only where there is a record."),
         OPTION_TEXT("if", "STAMP", &stamp, "Only if the record has this stamp, as get --json prints it."),
         OPTION_FLAG("persist", &is_persisted, "It is kept on disk.")};
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
+    char **words = cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     request.function = STAMPD_JOURNAL_SET;
     request.key = journal_shell_text(words[0]);
     request.timeout_ms = (uint64_t)ttl_ms;
@@ -256,11 +253,10 @@ static int listen_to(struct control *control, int argc, char **argv)
     int64_t most = 0;
     const struct option_line line =
         OPTION_NUMBER("count", "COUNT", &most, 0, INT64_MAX, "End after so many lines (default: never).");
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, &command, &line, 1, argc, argv, &words, &count, &status))
-        return status;
-    status = cmd_journal_follow(&shell, &command, words[0], most);
+    char **words = cmd_journal_begin(&shell, &command, &line, 1, argc, argv);
+    if (!words)
+        return control->status;
+    int status = cmd_journal_follow(&shell, &command, words[0], most);
     journal_shell_close(&shell);
     return status;
 }
@@ -270,10 +266,9 @@ static int cmd_journal_delete(struct control *control, int argc, char **argv)
     static const struct command command = COMMAND("journal delete", "KEY", "Delete a record.", NULL);
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, &command, NULL, 0, argc, argv, &words, &count, &status))
-        return status;
+    char **words = cmd_journal_begin(&shell, &command, NULL, 0, argc, argv);
+    if (!words)
+        return control->status;
     request.function = STAMPD_JOURNAL_DELETE;
     request.key = journal_shell_text(words[0]);
     return cmd_journal_finish(&shell, &command, &request, false);

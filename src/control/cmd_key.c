@@ -114,10 +114,9 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
         OPTION_FLAG("site", &is_site,
                     "Create the key of the site, for encrypted namespaces (site_key_file)."),
         RECORD_JSON_LINE(&is_json)};
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (is_queue + is_site + is_archive > 1) {
         message_print("key new: expected one of --archive, --queue and --site");
         return CONTROL_WRONG;
@@ -142,10 +141,9 @@ static int key_hash(struct control *control, int argc, char **argv)
                 "Refuses a key of fewer than 20 characters, and a file that any user may read or write.\n");
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     struct bytes key;
     if (!cmd_key_read(control, words[0], &key))
         return CONTROL_FAILED;
@@ -226,10 +224,9 @@ int cmd_key_records(struct control *control, int argc, char **argv)
         OPTION_FLAG("wrap", &is_wrap, "Wrap the key under the site key."),
         RECORD_JSON_LINE(&is_json),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     const char *folder = control->settings.records_directory;
     if (!*folder) {
         message_print("records_directory is empty: no records are kept on disk");

@@ -134,11 +134,10 @@ int control_ping(struct control *control, int argc, char **argv)
         OPTION_FLAG("insecure", &http.is_insecure, "Trust any certificate."),
         RECORD_JSON_LINE(&pinger.is_json),
     };
-    char **words;
-    int count, status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
-    const char *url = count ? words[0] : "https://localhost";
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
+    const char *url = control->word_count ? words[0] : "https://localhost";
     size_t size = strlen(url);
     while (size && url[size - 1] == '/')
         size--;
@@ -146,9 +145,9 @@ int control_ping(struct control *control, int argc, char **argv)
     pinger.timeout_ms = http.connect_timeout_ms = timeout_s * 1000;
     pinger.http = http_open(&http);
     bool is_well = ping(&pinger, "");
-    for (int i = 1; i < count && strcmp(words[i], "-") != 0; i++)
+    for (int i = 1; i < control->word_count && strcmp(words[i], "-") != 0; i++)
         is_well = ping(&pinger, words[i]) && is_well;
-    if (count < 2)
+    if (control->word_count < 2)
         is_well = ping_known(&pinger) && is_well;
     http_close(pinger.http);
     return is_well ? CONTROL_DONE : CONTROL_FAILED;
@@ -202,11 +201,11 @@ int control_operations(struct control *control, int argc, char **argv)
         "rules decide on each document of it; its module.\n");
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
-    char **words, problem[1024];
-    int status;
+    char problem[1024];
     const struct operation *operation;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!control_load_settings(control))
         return CONTROL_FAILED;
     if (!module_load_all(&control->settings, problem, sizeof problem)) {

@@ -39,10 +39,9 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
         "read the file.  Keep the key: a new one invalidates all subscriptions of browsers.\n");
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     struct curve_key key;
     struct builder line = {0};
     curve_make_key(&key);
@@ -65,10 +64,10 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
         COMMAND("push public", "FILE", "Print the applicationServerKey for browsers.", NULL);
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
-    char **words, problem[PROBLEM_BYTES];
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char problem[PROBLEM_BYTES];
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     struct curve_key key;
     if (!push_key_read(words[0], &key, problem, sizeof problem)) {
         message_print("%s", problem);

@@ -280,10 +280,9 @@ static int resource_put(struct control *control, int argc, char **argv)
                     "Send HTML, SVG and XML with this Content-Security-Policy (default: sandbox)."),
         OPTION_FLAG("only", &options.is_only, "Remove all other files, those under PREFIX if it is given."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!are_types(&options) || (options.under && !is_path(command.name, bytes_of(options.under))))
         return CONTROL_WRONG;
     return cmd_resource_put(control, &options, words[0], words[1]) ? CONTROL_DONE : CONTROL_FAILED;
@@ -298,12 +297,11 @@ static int resource_rm(struct control *control, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
-    char **words;
-    int status;
     size_t count = 0, changed;
     struct pg *z;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     struct resource_change *changes = ARENA_ARRAY(control->arena, struct resource_change, (size_t)argc);
     for (; words[1 + count]; count++) {
         changes[count] = (struct resource_change){.path = bytes_of(words[1 + count]), .is_removal = true};
@@ -347,11 +345,10 @@ static int resource_list(struct control *control, int argc, char **argv)
                                         RECORD_JSON_LINE(&is_json)};
     struct stored_resource *files;
     struct pg *z;
-    char **words;
-    int status;
     size_t count;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_resource_open_store(control, words[0], &z) ||
         !resource_store_list(control, z, words[0], &files, &count))
         return CONTROL_FAILED;
@@ -374,10 +371,9 @@ static int resource_get(struct control *control, int argc, char **argv)
                                          .text = &output}};
     struct bytes bytes;
     struct pg *z;
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!is_path(command.name, bytes_of(words[1])))
         return CONTROL_WRONG;
     if (!cmd_resource_open_store(control, words[0], &z) ||

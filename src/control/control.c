@@ -33,13 +33,14 @@ bool control_load_settings(struct control *control)
     return true;
 }
 
-bool control_begin(struct control *control, const struct command *command, const struct option_line *lines,
-                   size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
+char **control_begin(struct control *control, const struct command *command, const struct option_line *lines,
+                     size_t line_count, int argc, char **argv)
 {
-    if (!options_read(command, lines, line_count, argc, argv, words_r, NULL, status_r))
-        return false;
-    *status_r = CONTROL_FAILED;
-    return control_load_settings(control);
+    char **words = options_read(control, command, lines, line_count, argc, argv);
+    if (!words || control_load_settings(control))
+        return words;
+    control->status = CONTROL_FAILED;
+    return NULL;
 }
 
 /* --- PostgreSQL --- */

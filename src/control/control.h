@@ -17,6 +17,8 @@ struct control {
     const char *admin_conninfo; /* --admin-conninfo, or NULL: setting `database` without its user */
     struct settings settings;
     bool has_settings;
+    enum control_status status; /* of a command whose options end it */
+    int word_count;             /* of the command's words, as options_read returns them */
 };
 
 #define CONTROL_CONFIG_DEFAULT "/etc/stampd/stampd.conf"
@@ -37,11 +39,10 @@ struct control {
 /* Reads the settings at `config`; on failure reports why. */
 MUST_USE bool control_load_settings(struct control *control);
 
-/* The beginning of a command: reads its options, then the settings.  `words_r` ends with NULL.  False: the
- * command ends with `status_r`. */
-MUST_USE bool control_begin(struct control *control, const struct command *command,
-                            const struct option_line *lines, size_t line_count, int argc, char **argv,
-                            char ***words_r, int *status_r);
+/* The beginning of a command: options_read, then the settings.  NULL: the command ends with control->status.
+ */
+MUST_USE char **control_begin(struct control *control, const struct command *command,
+                              const struct option_line *lines, size_t line_count, int argc, char **argv);
 
 /* Connects to `database` as administrator; the connection closes when the arena is reset.  The caller reports
  * FAULT_ODATABASE (there is no such database); all other failures are reported here. */

@@ -220,24 +220,24 @@ static bool check_words(const struct command *command, char **words, int count)
         message_print("%s: expected %s (see stampctl %s --help)", command->name, command->arguments,
                       command->name);
     else if (count > most)
-        message_print("%s: %s: unexpected argument (see stampctl %s --help)", command->name,
-                      words[most], command->name);
+        message_print("%s: %s: unexpected argument (see stampctl %s --help)", command->name, words[most],
+                      command->name);
     else
         return true;
     return false;
 }
 
-bool options_read(const struct command *command, const struct option_line *lines, size_t count, int argc,
-                  char **argv, char ***words_r, int *word_count_r, int *status_r)
+char **options_read(struct control *control, const struct command *command, const struct option_line *lines,
+                    size_t count, int argc, char **argv)
 {
     char letters[3 * OPTIONS_MAX];
     struct option longs[OPTIONS_MAX + 2];
     assert(count <= OPTIONS_MAX - 1);
-    *status_r = CONTROL_WRONG;
+    control->status = CONTROL_WRONG;
     if (is_completing) {
         complete_options(command, lines, count, argc, argv);
-        *status_r = CONTROL_DONE;
-        return false;
+        control->status = CONTROL_DONE;
+        return NULL;
     }
     describe(lines, count, letters, longs);
     optind = 0; /* start anew: an outer command line was parsed before */
@@ -245,12 +245,12 @@ bool options_read(const struct command *command, const struct option_line *lines
     for (int code; (code = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         if (code == 'h') {
             options_print_help(command, lines, count);
-            *status_r = CONTROL_DONE;
-            return false;
+            control->status = CONTROL_DONE;
+            return NULL;
         }
         if (code == ':') {
             message_print("%s: %s: a value is missing", command->name, argv[optind - 1]);
-            return false;
+            return NULL;
         }
         const struct option_line *line = code == '?' ? NULL : find_line(lines, count, code);
         if (!line) {
@@ -258,15 +258,16 @@ bool options_read(const struct command *command, const struct option_line *lines
             const char letter[] = {'-', (char)optopt, '\0'};
             bool is_letter = optopt > 0 && optopt < LONG_ONLY && !find_line(lines, count, optopt);
             refuse_option(command, lines, count, is_letter ? letter : argv[optind - 1]);
-            return false;
+            return NULL;
         }
         if (!options_take_value(command, line, optarg))
-            return false;
+            return NULL;
     }
-    *words_r = argv + optind;
-    if (word_count_r)
-        *word_count_r = argc - optind;
-    return check_words(command, *words_r, argc - optind);
+    if (!check_words(command, argv + optind, argc - optind))
+        return NULL;
+    control->status = CONTROL_DONE;
+    control->word_count = argc - optind;
+    return argv + optind;
 }
 
 static void print_choices(const char *group, const char *details, const struct choice *choices, size_t count)

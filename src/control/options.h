@@ -57,15 +57,15 @@ enum { ARGUMENTS_AS_WRITTEN = -1 };
         name, arguments, least, most, summary, details                                                       \
     }
 
-/* Parses argv[1…]; options may stand anywhere, `--` ends them.  `words_r` points to the arguments that are
- * not options, in argv, `word_count_r` (may be NULL) to their number, within the command's bounds.  False:
- * the command ends with `status_r`: --help was given, and the help is on standard output; or the usage is
- * wrong, and one line on standard error says how. */
-MUST_USE bool options_read(const struct command *command, const struct option_line *lines, size_t count,
-                           int argc, char **argv, char ***words_r, int *word_count_r, int *status_r);
+struct control;
+/* Parses argv[1…]; options may stand anywhere, `--` ends them.  Returns the arguments that are not options,
+ * in argv, with a NULL behind them; control->word_count is their number, within the command's bounds.  NULL:
+ * the command ends with control->status: --help was given, and the help is on standard output; or the usage
+ * is wrong, and one line on standard error says how. */
+MUST_USE char **options_read(struct control *control, const struct command *command,
+                             const struct option_line *lines, size_t count, int argc, char **argv);
 
 /* --- commands with subcommands: `stampctl`, `stampctl ns` --- */
-struct control;
 struct choice {
     const char *name, *summary;
     int (*run)(struct control *control, int argc, char **argv); /* argv[0] is the name */
@@ -78,7 +78,7 @@ int options_choose(const char *group, const char *details, const struct choice *
 
 /* While it is on, options_choose and options_read run nothing and print, one a line, what the last word of
  * their arguments may become: commands, options, or the words that an argument may have ("on|off"); ":files"
- * stands for file names.  options_read then returns false. */
+ * stands for file names.  options_read then returns NULL. */
 void options_complete(void);
 
 #endif

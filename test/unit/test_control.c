@@ -462,7 +462,7 @@ static struct {
 /* -1: they are read; otherwise the status with which the command ends. */
 static int read_options(const char *line)
 {
-    static const struct command command = {"some", "A [B]", 1, 2, "Does.", NULL};
+    static const struct command command = COMMAND("some", "A [B]", "Does.", NULL);
     const struct option_line lines[] = {
         {.name = "text", .letter = 't', .argument = "T", .text = &options.text},
         {.name = "number", .argument = "N", .number = &options.number, .least = 1, .most = 9},
@@ -471,10 +471,10 @@ static int read_options(const char *line)
     int count = 0;
     for (char *word; (word = strsep(&rest, " "));)
         words[count++] = word;
-    int status;
-    bool are_read =
-        options_read(&command, lines, COUNT_OF(lines), count, words, &options.words, &options.count, &status);
-    return are_read ? -1 : status;
+    struct control control = {.arena = arena};
+    options.words = options_read(&control, &command, lines, COUNT_OF(lines), count, words);
+    options.count = control.word_count;
+    return options.words ? -1 : (int)control.status;
 }
 
 static void options_are_read(void **state UNUSED)

@@ -35,14 +35,14 @@ struct account_command {
 /* clang-format on */
 
 static bool account_begin(struct account_command *account, const struct option_line *lines, size_t count,
-                          int argc, char **argv, int *status_r)
+                          int argc, char **argv)
 {
-    char **words;
-    if (!options_read(account->command, lines, count, argc, argv, &words, NULL, status_r))
+    char **words = options_read(account->control, account->command, lines, count, argc, argv);
+    if (!words)
         return false;
     account->url = words[0];
     account->name = words[1];
-    *status_r = CONTROL_WRONG;
+    account->control->status = CONTROL_WRONG;
     return target_is_right(&account->target, account->command->name);
 }
 
@@ -267,9 +267,8 @@ static int account_list(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         OPTION_TEXT("name", "TEXT", &account.prefix, "List those whose name begins so."),
         ACCOUNT_JSON_LINE(&account), ACCOUNT_LINES(&account)};
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!account.is_json)
         print_heads();
     do {
@@ -287,9 +286,8 @@ static int account_show(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {ACCOUNT_ID_LINE(&account), ACCOUNT_JSON_LINE(&account),
                                         ACCOUNT_LINES(&account)};
     const struct json *found;
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     return account_find_named(&account, &found) ? print_account(&account, found) : CONTROL_FAILED;
 }
 
@@ -330,9 +328,8 @@ static int account_create(struct control *control, int argc, char **argv)
         ACCOUNT_LINES(&account)};
     const struct json *made = NULL;
     struct bytes password;
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!read_password(&account, &password) ||
         !account_ask(&account, "create", account_wish_new(&account, password), &made))
         return CONTROL_FAILED;
@@ -349,9 +346,8 @@ static int account_password(struct control *control, int argc, char **argv)
     struct builder more = {0};
     const struct json *out;
     struct bytes password;
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!read_password(&account, &password))
         return CONTROL_FAILED;
     builder_add_text(&more, ",\"password\":");
@@ -368,9 +364,8 @@ static int set_disabled(struct control *control, const struct command *command, 
     struct account_command account = {.control = control, .command = command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {ACCOUNT_ID_LINE(&account), ACCOUNT_LINES(&account)};
     const struct json *out;
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!account_act(&account, "set",
                      is_disabled ? BYTES(",\"disabled\":true") : BYTES(",\"disabled\":false"), &out))
         return CONTROL_FAILED;
@@ -422,9 +417,8 @@ static int account_sessions(struct control *control, int argc, char **argv)
         OPTION_FLAG("json", &account.is_json, "Print each session as the server writes it, as JSON."),
         ACCOUNT_LINES(&account)};
     const struct json *out;
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (account.is_end && account_act(&account, "revoke", NO_BYTES, &out))
         printf("%s: %s ended\n", account.name, shown(control->arena, text_of(out, "ended")));
     else if (account.is_end || !account_find_named(&account, &out))
@@ -445,9 +439,8 @@ static int account_whois(struct control *control, int argc, char **argv)
         OPTION_FLAG("address", &account.is_address, "NAME is a confirmed mail address."),
         ACCOUNT_LINES(&account)};
     const struct json *out = NULL;
-    int status;
-    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!account_run(&account, "whois", account.is_address ? "address" : "name",
                      quoted(control->arena, bytes_of(account.name)), &out))
         return CONTROL_FAILED;

@@ -98,10 +98,9 @@ int control_export(struct control *control, int argc, char **argv)
         OPTION_NUMBER("level", "N", &options.level, 1, LEVEL_MOST,
                       "Compress at this level of Zstandard (default: 3)."),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_export_are_right(&options, words[1]) ? export(control, &options, words[0], words[1])
                                                     : CONTROL_WRONG;
 }
@@ -152,10 +151,9 @@ int control_import(struct control *control, int argc, char **argv)
         OPTION_FLAG("abandon", &is_abandoned,
                     "Give up an interrupted import; what it restored is removed, what it merged stays."),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_import_are_right(&options, is_abandoned, words))
         return CONTROL_WRONG;
     options.code = words[0];

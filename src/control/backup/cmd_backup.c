@@ -247,10 +247,9 @@ static int backup_run(struct control *control, int argc, char **argv)
         OPTION_FLAG("no-sync", &options.is_lazy, "Do not wait until all is on the disk; for tests."),
         OPTION_FLAG("quiet", &options.is_quiet, "Print nothing when all is well, for cron."),
         CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_backup_run(control, words[0], &options) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -269,10 +268,9 @@ static int backup_files(struct control *control, int argc, char **argv)
         CONTROL_ADMIN_LINE(control)};
     struct backup_folder folder;
     struct backup_objects objects;
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_folder(control, words[0], &folder) || !may_leave_out(control, &folder, is_without) ||
         !save_files(control, &folder, is_without, &objects))
         return CONTROL_FAILED;
@@ -339,10 +337,9 @@ static int backup_receive(struct control *control, int argc, char **argv)
                                         OPTION_NUMBER("retry", "SECONDS", &retry_s, 1, RETRY_MOST_S,
                                                       "Run pg_receivewal again after SECONDS (default: 5).")};
     struct backup_folder folder;
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_folder(control, words[0], &folder) || !is_same_cluster(control, &folder))
         return CONTROL_FAILED;
     return cmd_backup_receive(control, &folder, retry_s) ? CONTROL_DONE : CONTROL_FAILED;
@@ -383,10 +380,9 @@ static int backup_list(struct control *control, int argc, char **argv)
     struct backup_base *bases;
     struct backup_log log;
     size_t count;
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!backup_folder_open(control, words[0], &folder) ||
         !backup_folder_list(control, &folder, &bases, &count) ||
         !backup_log_list(control, &folder, arena_printf(control->arena, "%s/log", folder.path), &log))

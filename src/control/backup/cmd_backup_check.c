@@ -332,9 +332,8 @@ int cmd_backup_check(struct control *control, int argc, char **argv)
         OPTION_TEXT("metrics", "FILE", &check.metrics, "Write the findings to FILE too, for Prometheus."),
         RECORD_JSON_LINE(&check.is_json),
         CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_backup_check_run(&check, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
 }

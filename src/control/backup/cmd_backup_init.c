@@ -222,10 +222,9 @@ int cmd_backup_init(struct control *control, int argc, char **argv)
         OPTION_TEXT("tools", "FOLDER", &folder.tools,
                     "Use PostgreSQL's programs of FOLDER (default: those of the server's version)."),
         CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_backup_init_is_name("role", folder.role) || !cmd_backup_init_is_name("slot", folder.slot))
         return CONTROL_WRONG;
     if (words[0][0] != '/') {

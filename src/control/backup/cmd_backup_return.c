@@ -253,9 +253,8 @@ int cmd_backup_return(struct control *control, int argc, char **argv)
         OPTION_FLAG("verify", &is_thorough,
                     "Also read the files that are there, and compare them with their digests."),
         CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_backup_return_run(control, words[0], is_thorough) ? CONTROL_DONE : CONTROL_FAILED;
 }

@@ -318,10 +318,9 @@ int control_restore(struct control *control, int argc, char **argv)
         OPTION_FLAG("no-sync", &restore.is_lazy, "Do not wait until all is on the disk; for tests."),
         OPTION_TEXT("files", "FOLDER", &restore.files,
                     "Restore the files of attachments to FOLDER (default: setting blob_directory).")};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!is_right(&restore))
         return CONTROL_WRONG;
     return cmd_restore_prepare(&restore, words[0]) && cmd_restore_make(&restore) ? CONTROL_DONE

@@ -421,10 +421,9 @@ int control_doctor(struct control *control, int argc, char **argv)
         OPTION_TEXT("map", "FILE", &map,
                     "Read the map of namespaces from FILE (default: namespaces.map beside the settings)."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     doctor_check_host(&doctor);
     doctor_check_databases(&doctor);
     doctor_check_configuration(&doctor, nginx, map);

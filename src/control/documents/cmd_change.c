@@ -198,9 +198,8 @@ int control_change(struct control *control, int argc, char **argv)
         OPTION_FLAG("wait", &options.is_waited, "Wait for the end of the task, and print its result."),
         TARGET_CONFIG_LINE(control),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return change_is_right(control, &options) ? change(control, &options, words) : CONTROL_WRONG;
 }

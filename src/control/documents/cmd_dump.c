@@ -166,9 +166,8 @@ int control_dump(struct control *control, int argc, char **argv)
          .text = &options.output},
         TARGET_CONFIG_LINE(control),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_dump_are_right(&options) ? dump(control, &options, words[0]) : CONTROL_WRONG;
 }

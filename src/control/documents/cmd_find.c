@@ -232,10 +232,9 @@ int control_find(struct control *control, int argc, char **argv)
          .most = LIMIT_MOST},
         TARGET_CONFIG_LINE(control),
     };
-    char **words;
-    int count, status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_find_are_right(control, &options) ? find(control, &options, words) : CONTROL_WRONG;
 }
 
@@ -251,9 +250,8 @@ int control_search(struct control *control, int argc, char **argv)
         {.name = "args", .argument = "JSON", .help = "Its parameters: an object.", .text = &options.args},
         TARGET_CONFIG_LINE(control),
     };
-    char **words;
-    int count, status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_find_are_right(control, &options) ? find(control, &options, words) : CONTROL_WRONG;
 }

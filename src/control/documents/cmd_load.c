@@ -577,10 +577,9 @@ const struct option_line lines[] = {
     OPTION_FLAG("keep-going", &options.keep_going, "Continue after lines that are invalid or refused."),
     TARGET_CONFIG_LINE(control),
 };
-char **words;
-int status;
-if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-    return status;
+char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+if (!words)
+    return control->status;
 return target_is_right(&options.target, "load") ? cmd_load_load(control, &options, words[0], words[1])
                                                 : CONTROL_WRONG;
 }

@@ -455,9 +455,8 @@ int control_purge(struct control *control, int argc, char **argv)
         OPTION_FLAG("yes", &options.is_sure, "Yes, these documents are to be destroyed."),
         TARGET_CONFIG_LINE(control),
     };
-    char **words;
-    int count, status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_purge_are_right(&options) ? purge(control, &options, words[0]) : CONTROL_WRONG;
 }

@@ -332,10 +332,9 @@ static int work(struct control *control, const struct files_command *files, int 
         OPTION_NUMBER("timeout", "SECONDS", &timeout_s, 1, TIMEOUT_MOST_S,
                       "Wait so long for an answer of the store (default: 60)."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &files->command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &files->command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     const char *directory = control->settings.blob_directory;
     run.store_name = words[1];
     bool is_fine = (!words[1] || cmd_files_open_store(control, words[1], timeout_s, &run.store)) &&
@@ -442,12 +441,12 @@ static int files_check(struct control *control, int argc, char **argv)
         COMMAND("files check", "STORE", "Write, read and remove an object of an object store.", NULL);
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control)};
     unsigned char random[RANDOM_BYTES];
-    char name[NAME_BYTES] = "stampd-check/", **words;
+    char name[NAME_BYTES] = "stampd-check/";
     const char *problem;
-    int status;
     struct object_store *store;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_files_open_store(control, words[0], TIMEOUT_S, &store))
         return CONTROL_FAILED;
     crypto_random(random, sizeof random);

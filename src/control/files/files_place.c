@@ -92,10 +92,9 @@ int files_place(struct control *control, int argc, char **argv)
         "them.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct ns_target target;
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return ns_registry_connect(control, words[0], &target) &&
                    (!words[1] || files_place_set(control, &target, words[1])) &&
                    files_place_show(control, &target)

@@ -237,12 +237,12 @@ static void foreign_import_sum_up(const struct foreign_import *import)
 
 bool foreign_import_begin(struct control *control, const struct command *command,
                           const struct option_line *lines, size_t count, int argc, char **argv,
-                          struct foreign_import_options *options, int *status_r)
+                          struct foreign_import_options *options)
 {
-    char **words;
-    if (!options_read(command, lines, count, argc, argv, &words, NULL, status_r))
+    char **words = options_read(control, command, lines, count, argc, argv);
+    if (!words)
         return false;
-    *status_r = CONTROL_WRONG;
+    control->status = CONTROL_WRONG;
     options->code = words[0];
     options->path = words[1];
     if (strcmp(options->code, "z") == 0)
@@ -250,7 +250,7 @@ bool foreign_import_begin(struct control *control, const struct command *command
     else if (strcmp(options->path, "-") == 0)
         message_print("%s: it is read twice, to check it first; expected a file", command->name);
     else if (!control_load_settings(control))
-        *status_r = CONTROL_FAILED;
+        control->status = CONTROL_FAILED;
     else
         return true;
     return false;

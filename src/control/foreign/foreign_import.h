@@ -59,10 +59,10 @@ struct foreign_source {
         .flag = &(options)->skips_wrong                                                                      \
     }
 /* Reads the options of such a command, with CODE and FILE as its words, and the settings.  False: the command
- * ends with `status_r`, and why has been reported. */
+ * ends with control->status, and why has been reported. */
 MUST_USE bool foreign_import_begin(struct control *control, const struct command *command,
                                    const struct option_line *lines, size_t count, int argc, char **argv,
-                                   struct foreign_import_options *options, int *status_r);
+                                   struct foreign_import_options *options);
 /* Continues an interrupted import of the same file.  Reports what it does, and on failure why; wrong
  * documents that are left out are a failure. */
 MUST_USE bool foreign_import_run(struct control *control, const struct foreign_import_options *options,

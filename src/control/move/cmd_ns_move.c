@@ -563,10 +563,9 @@ int cmd_ns_move(struct control *control, int argc, char **argv)
         OPTION_TEXT("message", "TEXT", &move.message, "Tell callers of the former site this."),
         OPTION_FLAG("abandon", &move.is_abandoned, "Open the namespace here again."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_ns_move_are_right(&move, words[0]))
         return CONTROL_WRONG;
     return cmd_ns_move_run(control, &move, words[0]) ? CONTROL_DONE : CONTROL_FAILED;

@@ -469,10 +469,9 @@ int control_nginx(struct control *control, int argc, char **argv)
          .help = "Write to FILE (default: standard output).",
          .text = &options.output},
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!options.certificate || !options.key) {
         message_print("nginx: --certificate and --key are needed");
         return CONTROL_WRONG;

@@ -90,11 +90,9 @@ static int visit_command(struct control *control, const struct command *command,
         OPTION_FLAG("dry-run", options ? &options->is_dry : &none.is_dry,
                     "Only count what would be deleted, by class."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, command, lines, COUNT_OF(lines) - (options ? 0 : 2), argc, argv, &words,
-                       &status))
-        return status;
+    char **words = control_begin(control, command, lines, COUNT_OF(lines) - (options ? 0 : 2), argc, argv);
+    if (!words)
+        return control->status;
     if (is_all == (words[0] != NULL)) {
         message_print("%s: expected a CODE or --all", command->name);
         return CONTROL_WRONG;
@@ -179,10 +177,9 @@ static int ns_push(struct control *control, int argc, char **argv)
                 "for each session that has subscribed\n"
                 "to what it changes and has registered a push address.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     bool is_on = strcmp(words[1], "on") == 0;
     if (!is_on && strcmp(words[1], "off") != 0) {
         message_print("ns push: \"%s\": expected on or off", words[1]);
@@ -308,10 +305,9 @@ static int ns_access(struct control *control, int argc, char **argv)
                 "Set what callers without a key may do: nothing, read, read and write, or what rules allow.",
                 "The rules are set with `stampctl rules set`.  Without rules nothing is allowed.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!namespace_is_access(words[1])) {
         message_print("%s: \"%s\": expected %s", command.name, words[1], command.arguments);
         return CONTROL_WRONG;
@@ -355,10 +351,9 @@ static int ns_accounts(struct control *control, int argc, char **argv)
     struct map_options map = {0};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         NS_MAP_LINES(&map)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     const struct setting setting = {"accounts", bytes_of(words[1])};
     bool is_done = words[1] ? cmd_ns_change(control, words[0], &setting, 1) && renew_origins(control, &map)
                             : print_accounts(control, words[0]);
@@ -420,10 +415,9 @@ static int ns_origins(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control), RECORD_JSON_LINE(&is_json),
         OPTION_FLAG("none", &is_none, "Allow no other origin."), NS_MAP_LINES(&map)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     for (size_t i = 1; words[i]; i++)
         if (!namespace_is_origin(words[i])) {
             message_print("ns origins: \"%s\": expected * or an origin like https://host:port", words[i]);
@@ -474,11 +468,10 @@ static int state_command(struct control *control, const struct command *command,
                          const enum ns_state *given)
 {
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
     enum ns_state state = given ? *given : NS_ON;
-    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!given && !namespace_find_state(words[1], &state)) {
         message_print("%s: \"%s\": expected %s", command->name, words[1], command->arguments);
         return CONTROL_WRONG;
@@ -525,10 +518,9 @@ static int ns_map(struct control *control, int argc, char **argv)
     struct namespace_list registry;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         NS_MAP_LINES(&map)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_registry(control, &registry) || !map_write(control, &map, registry.confs, registry.count, NULL))
         return CONTROL_FAILED;
     printf("%s: %zu namespaces\n", map_path(control, &map), registry.count);

@@ -293,10 +293,9 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     creation.code = words[0];
     if (!ns_registry_check_code(command.name, creation.code))
         return CONTROL_WRONG;
@@ -393,10 +392,9 @@ int cmd_ns_drop(struct control *control, int argc, char **argv)
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!ns_registry_check_code(command.name, words[0]))
         return CONTROL_WRONG;
     if (!is_sure) {

@@ -343,12 +343,11 @@ int cmd_ns_keys(struct control *control, int argc, char **argv)
         OPTION_FLAG("wrap", &is_wrap, "Wrap all data keys under the site key."),
         RECORD_JSON_LINE(&is_json),
     };
-    char **words;
-    int status;
     struct ns_target target;
     struct data_keys *keys;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!ns_registry_connect(control, words[0], &target) || !ns_keys_read(control, target.pg, &keys))
         return CONTROL_FAILED;
     if (!keys->count) {

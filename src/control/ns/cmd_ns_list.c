@@ -144,9 +144,8 @@ int cmd_ns_list(struct control *control, int argc, char **argv)
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return cmd_ns_list_list(control, is_json) ? CONTROL_DONE : CONTROL_FAILED;
 }

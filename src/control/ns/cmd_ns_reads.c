@@ -41,10 +41,9 @@ static int cmd_ns_reads_run(struct control *control, const struct command *comma
     bool is_none = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         OPTION_FLAG("none", &is_none, "No other namespace.")};
-    char **words;
-    int status;
-    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (is_none && words[1]) {
         message_print("%s: expected --none or codes, not both", command->name);
         return CONTROL_WRONG;
@@ -92,10 +91,9 @@ static int set_member(struct control *control, const struct command *command, co
     bool is_none = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         OPTION_FLAG("none", &is_none, none)};
-    char **words;
-    int status;
-    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (is_none && words[1]) {
         message_print("%s: expected --none or JSON, not both", command->name);
         return CONTROL_WRONG;

@@ -217,10 +217,9 @@ int cmd_ns_workers(struct control *control, int argc, char **argv)
         OPTION_TEXT("retries", "DELAYS", &change.retries, "Delays before retries, as \"10s..1hx20 ~20\"."),
         OPTION_FLAG("none", &change.is_removed, "Remove the queue."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     bool is_given =
         change.ops || new_key || change.roles || change.request || change.claim_s || change.retries;
     change.code = words[0];

@@ -99,13 +99,12 @@ static int rules_set(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
         OPTION_FLAG("none", &is_none, "Remove the rules: nothing is allowed any more.")};
-    char **words;
-    int status;
     struct bytes text = NO_BYTES;
     struct rules *rules = NULL;
     struct pg *z;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (is_none == (words[1] != NULL)) {
         message_print("%s: expected a FILE or --none", command.name);
         return CONTROL_WRONG;
@@ -123,12 +122,11 @@ static int rules_show(struct control *control, int argc, char **argv)
     static const struct command command =
         COMMAND("rules show", "CODE", "Print the access rules of a namespace, as they were set.", NULL);
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
     struct bytes text;
     struct pg *z;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_namespace(control, words[0], &z) || !cmd_rules_fetch(control, z, words[0], &text))
         return CONTROL_FAILED;
     if (!text.data) {
@@ -184,12 +182,11 @@ static int rules_check(struct control *control, int argc, char **argv)
     const char *schema = NULL;
     const struct option_line lines[] = {
         OPTION_TEXT("schema", "SCHEMA", &schema, "Compare with this declaration.")};
-    char **words;
-    int status;
     struct bytes text;
     struct rules *rules;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_rules_read_file(control, words[0], &text) ||
         !cmd_rules_read(control->arena, words[0], text, &rules))
         return CONTROL_FAILED;
@@ -368,11 +365,10 @@ int cmd_rules_test(struct control *control, int argc, char **argv)
         OPTION_FLAG("all", &table.prints_all, "Print the other cases, too."),
         RECORD_JSON_LINE(&table.is_json),
         OPTION_TEXT("rules", "RULES", &rules, "Test the rules in this file, in place of those in FILE.")};
-    char **words;
-    int status;
     struct bytes text;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     table.file = words[0];
     bool is_good = control_read_file(control->arena, words[0], &text) && read_root(&table, text) &&
                    cmd_rules_test_read_rules(&table, control, rules) &&

@@ -277,11 +277,10 @@ int cmd_rules_explain(struct control *control, int argc, char **argv)
         OPTION_TEXT("after", "FILE", &wish.after,
                     "The document as it is to become, as in a case of `rules test`."),
         RECORD_JSON_LINE(&wish.is_json)};
-    char **words;
-    int status;
     struct bytes class, id;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_rules_explain_read_wish(&inquiry, &wish, words, &class, &id))
         return CONTROL_WRONG;
     return cmd_rules_explain_explain(&inquiry, &wish, words[0], class, id) ? CONTROL_DONE : CONTROL_FAILED;

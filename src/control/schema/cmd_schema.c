@@ -79,12 +79,11 @@ static int schema_check(struct control *control, int argc, char **argv)
         OPTION_FLAG("json", &is_json, "With --content, print JSON, one object a content."),
         OPTION_TEXT("rules", "RULES", &rules, "Compare with these access rules."),
     };
-    char **words;
-    int status;
     struct bytes text;
     struct schema *schema;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (is_content)
         return check_contents(control, words[0], is_json);
     if (!cmd_schema_read_file(control, words[0], &text, &schema))
@@ -151,14 +150,13 @@ static int schema_set(struct control *control, int argc, char **argv)
         "Schema/CODE.\nPrints a warning for each name in the access rules of the namespace that is declared "
         "otherwise.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
     struct bytes text;
     struct schema *schema;
     struct ns_target target;
     struct pg_result *row;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_schema_read_file(control, words[1], &text, &schema) ||
         !makes_thumbnails(control, words[0], schema) || !ns_registry_connect(control, words[0], &target))
         return CONTROL_FAILED;
@@ -271,14 +269,13 @@ static int schema_show(struct control *control, int argc, char **argv)
         OPTION_FLAG("declared", &is_declared, "Print the declaration, as JSON."),
         OPTION_FLAG("json", &is_json, "Print the applied schema, as JSON."),
     };
-    char **words;
-    int status;
     struct bytes text;
     struct schema *schema;
     struct ns_target target;
     struct schema_plan plan;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!ns_registry_connect(control, words[0], &target) ||
         !schema_plan_read_applied(control, target.pg, &plan))
         return CONTROL_FAILED;
@@ -443,12 +440,11 @@ static int schema_plan(struct control *control, int argc, char **argv)
     int64_t version = ANY_VERSION;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json), VERSION_LINE(&version)};
-    char **words;
-    int status;
     struct ns_target target;
     struct schema_plan plan;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_plan(control, words[0], version, false, &target, &plan))
         return CONTROL_FAILED;
     if (!plan.count && !is_json)
@@ -475,12 +471,11 @@ static int schema_apply(struct control *control, int argc, char **argv)
         OPTION_NUMBER("batch", "DOCUMENTS", &batch, 1, 10000,
                       "Fill tables in transactions of this many documents (default: 200)."),
         VERSION_LINE(&version)};
-    char **words;
-    int status;
     struct ns_target target;
     struct schema_plan plan;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_plan(control, words[0], version, true, &target, &plan) ||
         !schema_plan_run(control, target.pg, &plan, batch))
         return CONTROL_FAILED;
@@ -501,10 +496,9 @@ static int schema_watch(struct control *control, int argc, char **argv)
         CONTROL_ADMIN_LINE(control),
         OPTION_FLAG("once", &is_once, "End when nothing is asked for."),
     };
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     return schema_watch_run(control, is_once) ? CONTROL_DONE : CONTROL_FAILED;
 }
 

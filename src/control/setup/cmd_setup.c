@@ -92,10 +92,9 @@ int control_setup(struct control *control, int argc, char **argv)
                     "Write nginx's configuration to FILE (default: /etc/nginx/nginx.conf)."),
         SITE_LINES(&site),
     };
-    char **arguments;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &arguments, NULL, &status))
-        return status;
+    char **arguments = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!arguments)
+        return control->status;
     if (!certificate != !key) {
         message_print("setup: --certificate and --key are expected together");
         return CONTROL_WRONG;

@@ -124,10 +124,9 @@ static int cron_add(struct control *control, int argc, char **argv)
     struct pg_result *result;
     struct cron cron;
     struct pg *pg;
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!cmd_cron_is_name("a periodic task", words[WORD_NAME], NAME_MOST) ||
         !is_period("cron add", words[WORD_PERIOD], &cron) ||
         !cmd_cron_is_name("an operation", words[WORD_OPERATION], OPERATION_MOST) ||
@@ -215,10 +214,9 @@ static int cron_list(struct control *control, int argc, char **argv)
                                         RECORD_JSON_LINE(&is_json)};
     struct pg_result *rows;
     struct pg *pg;
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_namespace(control, words[0], &pg) ||
         !control_query(control, pg, words[0], statements[STATEMENT_TASK_RULES].sql,
                        PG_PARAMS(control->arena, PG_I32(INT32_MAX)), &rows))
@@ -237,10 +235,9 @@ static int cmd_cron_change(struct control *control, const struct command *comman
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct pg_result *result;
     struct pg *pg;
-    char **words;
-    int status;
-    if (!options_read(command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!open_namespace(control, words[0], &pg))
         return CONTROL_FAILED;
     if (!control_query(control, pg, words[1], sql, PG_PARAMS(control->arena, PG_TEXT(bytes_of(words[1]))),
@@ -288,10 +285,9 @@ static int cron_next(struct control *control, int argc, char **argv)
         RECORD_JSON_LINE(&is_json),
     };
     struct cron cron;
-    char **words;
-    int status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, NULL, &status))
-        return status;
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!is_period("cron next", words[0], &cron))
         return CONTROL_WRONG;
     if (zone && !cron_set_zone(zone)) {

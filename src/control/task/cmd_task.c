@@ -161,10 +161,9 @@ static int task_list(struct control *control, int argc, char **argv)
         TASK_LINES(&words, &filter),
         FILTER_LINES(&words, &filter, &session, "starts"),
     };
-    int status;
     struct pg_result *rows;
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (is_all == (session.code != NULL)) {
         message_print("task list: either the code of a namespace or --all is expected");
         return CONTROL_WRONG;
@@ -225,10 +224,9 @@ static int task_history(struct control *control, int argc, char **argv)
         OPTION_FLAG("failures", &filter.only_failures, "List only attempts that failed or were lost."),
         FILTER_LINES(&words, &filter, &session, "ends"),
     };
-    int status;
     struct pg_result *rows;
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     (void)read_filter(&command, &words, &filter);
     if (!find_attempts(&session, &filter, &rows))
         return CONTROL_FAILED;
@@ -255,9 +253,8 @@ static int task_show(struct control *control, int argc, char **argv)
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_result *rows, *attempts;
     struct builder text = {0};
-    int status;
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     filter.id = bytes_of(session.words[0]);
     filter.limit = SHOWN_ATTEMPTS;
     if (!task_session_query(&session, STATEMENT_TASK_SHOW, PG_PARAMS(control->arena, PG_TEXT(filter.id)),
@@ -293,9 +290,8 @@ static int task_backlog(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {OPTION_FLAG("json", &session.as_json, "Print each queue as JSON."),
                                         CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct pg_result *rows;
-    int status;
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!task_session_query(&session, STATEMENT_TASK_BACKLOG, PG_PARAMS(control->arena, PG_I32(BACKLOG_MOST)),
                             &rows))
         return CONTROL_FAILED;
@@ -382,9 +378,8 @@ static int do_deeds(struct control *control, const struct command *command, int 
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
     };
-    int status;
-    if (!task_session_begin(&session, command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!read_filter(command, &words, &filter))
         return CONTROL_WRONG;
     if (!task_session_has_choice(&session, command, &filter, is_dry))
@@ -411,10 +406,9 @@ static int task_move(struct control *control, int argc, char **argv)
                 "A task that was parked or held starts over, as if it had never failed.\n");
     struct task_session session = {.control = control};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    int status;
     int64_t start;
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     if (!bytes_to_i64(bytes_of(session.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
         message_print("task move: %s: expected a stamp, yymmddhhmmssmmm", session.words[1]);
         return CONTROL_WRONG;

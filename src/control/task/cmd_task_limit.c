@@ -67,7 +67,6 @@ int cmd_task_limit(struct control *control, int argc, char **argv)
     bool is_by_key = false;
     struct pg_params params;
     struct pg_result *row;
-    int status;
     const struct option_line lines[] = {
         TASK_SUBJECT_LINES(&queue, &operation),
         OPTION_FLAG("key", &is_by_key, "The limit is of each key of the operation."),
@@ -76,8 +75,8 @@ int cmd_task_limit(struct control *control, int argc, char **argv)
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
     };
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     struct task_limit limit = {
         .queue = (int32_t)queue, .operation = bytes_of(operation), .is_by_key = is_by_key, .most = running};
     if (!task_session_has_subject(&command, queue, operation) ||
@@ -134,15 +133,14 @@ static int set_pause(struct control *control, const struct command *command, int
     const char *operation = NULL, *reason = "";
     struct pg_params params;
     struct pg_result *row;
-    int status;
     const struct option_line lines[] = {
         TASK_SUBJECT_LINES(&queue, &operation),
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
         OPTION_TEXT("reason", "TEXT", &reason, "Words for other administrators."),
     };
-    if (!task_session_begin(&session, command, lines, COUNT_OF(lines) - !is_paused, argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, command, lines, COUNT_OF(lines) - !is_paused, argc, argv))
+        return control->status;
     if (!task_session_has_subject(command, queue, operation))
         return CONTROL_WRONG;
     const struct task_pause pause = {(int32_t)queue, operation ? bytes_of(operation) : NO_BYTES,
@@ -240,7 +238,6 @@ int cmd_task_redrive(struct control *control, int argc, char **argv)
     struct task_filter filter = TASK_FILTER_ALL;
     const char *operation = NULL, *info = NULL, *code = NULL;
     bool is_dry = false;
-    int status;
     filter.limit = INT32_MAX;
     const struct option_line lines[] = {
         OPTION_FLAG("dry-run", &is_dry, "Only count what the filter finds."),
@@ -253,8 +250,8 @@ int cmd_task_redrive(struct control *control, int argc, char **argv)
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
     };
-    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
-        return status;
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
     filter.operation = operation ? bytes_of(operation) : NO_BYTES;
     filter.info = info ? bytes_of(info) : NO_BYTES;
     filter.code = code ? bytes_of(code) : NO_BYTES;
@@ -262,7 +259,7 @@ int cmd_task_redrive(struct control *control, int argc, char **argv)
         return CONTROL_WRONG;
     int64_t now = stamp_now(); /* what ends later is not found by the steps */
     filter.until = filter.until < now ? filter.until : now;
-    status = session.count ? redrive_each(&session) : redrive_all(&session, is_dry, &filter);
+    int status = session.count ? redrive_each(&session) : redrive_all(&session, is_dry, &filter);
     if (!is_dry)
         task_wakeup_ns(&control->settings, bytes_of(session.code), stamp_now());
     return status;

@@ -5,12 +5,11 @@
 #include "control/ns/ns_registry.h"
 
 bool task_session_begin(struct task_session *session, const struct command *command,
-                        const struct option_line *lines, size_t line_count, int argc, char **argv,
-                        int *status_r)
+                        const struct option_line *lines, size_t line_count, int argc, char **argv)
 {
-    char **words;
     struct ns_target target;
-    if (!control_begin(session->control, command, lines, line_count, argc, argv, &words, status_r))
+    char **words = control_begin(session->control, command, lines, line_count, argc, argv);
+    if (!words)
         return false;
     session->code = words[0];
     session->words = words[0] ? words + 1 : words;

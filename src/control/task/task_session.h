@@ -16,10 +16,9 @@ struct task_session {
     bool as_json;
 };
 
-/* Options, settings, the namespace's database.  False: `status_r` is the exit status. */
+/* Options, settings, the namespace's database.  False: the command ends with control->status. */
 MUST_USE bool task_session_begin(struct task_session *session, const struct command *command,
-                                 const struct option_line *lines, size_t line_count, int argc, char **argv,
-                                 int *status_r);
+                                 const struct option_line *lines, size_t line_count, int argc, char **argv);
 MUST_USE bool task_session_query(const struct task_session *session, enum statement statement,
                                  const struct pg_params *params, struct pg_result **rows_r);
 /* The options of a command about a queue or an operation; `queue` begins as -1. */

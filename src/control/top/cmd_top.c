@@ -277,11 +277,10 @@ int control_top(struct control *control, int argc, char **argv)
         OPTION_FLAG("once", &is_once, "Show it once."),
         RECORD_JSON_LINE(&top.is_json),
     };
-    char **words;
-    int status;
     struct segment *segment;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
     if (!top_open(control, &segment))
         return CONTROL_FAILED;
     top.segment = segment;

@@ -552,13 +552,12 @@ int control_verify(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         OPTION_TEXT("ns", "CODE", &code, "Check this namespace."),
                                         ARCHIVE_KEY_LINE(&key_path)};
-    char **words;
-    int count, status;
-    if (!options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
-        return status;
-    if (!count && !code) {
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
+    if (!control->word_count && !code) {
         message_print("verify: expected ARCHIVE, --ns CODE, or both");
         return CONTROL_WRONG;
     }
-    return cmd_verify_verify(control, count ? words[0] : NULL, code, key_path);
+    return cmd_verify_verify(control, control->word_count ? words[0] : NULL, code, key_path);
 }

@@ -209,9 +209,8 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
         OPTION_NUMBER("retry", "SECONDS", &words.retry_s, 0, RETRY_MOST_S,
                       "Repeat a request so long while the server is away or fails (default: 60)."),
     };
-    int status;
-    if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options, &status))
-        return status;
+    if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options))
+        return control->status;
     if (!cmd_import_couchdb_are_right(&words, options.path))
         return CONTROL_WRONG;
     return cmd_import_couchdb_run(control, &options, &words) ? CONTROL_DONE : CONTROL_FAILED;

@@ -331,9 +331,8 @@ int control_import_csv(struct control *control, int argc, char **argv)
         FOREIGN_IMPORT_LINES(control, &options, "The class of the documents, if the mapping has none."),
         OPTION_TEXT("id", "COLUMN", &id, "The column with the ids of documents (default: the first)."),
     };
-    int status;
-    if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options, &status))
-        return status;
+    if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options))
+        return control->status;
     csv_source_init(&csv, control->arena, options.class, id);
     return foreign_import_run(control, &options, &csv.source) ? CONTROL_DONE : CONTROL_FAILED;
 }

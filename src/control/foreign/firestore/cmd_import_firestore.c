@@ -465,9 +465,8 @@ int control_import_firestore(struct control *control, int argc, char **argv)
         FOREIGN_IMPORT_LINES(control, &options,
                              "The class of the one collection for which the mapping has none."),
     };
-    int status;
-    if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options, &status))
-        return status;
+    if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options))
+        return control->status;
     firestore_source_init(&firestore, control->arena, options.class);
     return foreign_import_run(control, &options, &firestore.source) ? CONTROL_DONE : CONTROL_FAILED;
 }
