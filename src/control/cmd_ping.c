@@ -40,13 +40,11 @@ static const char *find_trouble(struct arena *arena, const struct json *root)
 
 static const char *cmd_ping_judge(struct arena *arena, const struct http_result *result, bool has_ns)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
-    struct json_problem problem;
     struct server_answer answer;
     struct json *root;
     if (answer_read(arena, result, &answer) != ANSWER_DONE)
         return arena_printf(arena, "%s%s%s", answer.code, *answer.code ? ": " : "", answer.words);
-    if (json_read(arena, result->body, &limits, &root, &problem) != FAULT_NONE || !json_member(root, "t") ||
+    if (!json_is_tree(arena, result->body, 32, 1, &root) || !json_member(root, "t") ||
         (has_ns && !json_member(root, "db")))
         return "this is no answer of stampd";
     return find_trouble(arena, root);

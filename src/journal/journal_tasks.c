@@ -64,14 +64,10 @@ static void free_pending(struct journal_pending *pending)
 /* The word of a refusal: its code; XBUSY, a blank and the milliseconds to wait, as everywhere. */
 static void read_refusal(const struct http_result *result, char word[CODE_MOST])
 {
-    static const struct json_limits limits = {.depth = 64, .tree_depth = 1};
-    struct json_problem problem;
     struct json *root = NULL;
     struct arena *arena = arena_create("refusal");
     const struct json *code =
-        result->status && json_read(arena, result->body, &limits, &root, &problem) == FAULT_NONE
-            ? json_member(root, "code")
-            : NULL;
+        result->status && json_is_tree(arena, result->body, 64, 1, &root) ? json_member(root, "code") : NULL;
     if (code && code->kind == JSON_STRING && code->value.size && code->value.size < CODE_MOST)
         snprintf(word, CODE_MOST, "%.*s", (int)code->value.size, code->value.data);
     else

@@ -156,11 +156,9 @@ static bool read_theme(struct arena *arena UNUSED, const struct json *value, str
 
 static bool namespace_read_options(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
-    static const struct json_limits limits = {.depth = NAMESPACE_OPTIONS_DEPTH, .tree_depth = 1};
     struct json *root;
-    struct json_problem problem;
     bool is_one = value->kind == JSON_OBJECT && value->text.size <= NAMESPACE_OPTIONS_MOST &&
-                  json_read(arena, value->text, &limits, &root, &problem) == FAULT_NONE;
+                  json_is_tree(arena, value->text, NAMESPACE_OPTIONS_DEPTH, 1, &root);
     if (is_one)
         conf->options = value->text;
     return is_one;
@@ -437,10 +435,8 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
 
 static const struct json *namespace_read_object(struct arena *arena, struct bytes text)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
-    struct json_problem problem;
     struct json *root;
-    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
+    if (!json_is_tree(arena, text, 32, 1, &root) || root->kind != JSON_OBJECT)
         return NULL;
     return root;
 }

@@ -98,11 +98,9 @@ static void rest(struct registry *registry)
 /* Does the configuration, or the default without one, name this manager? */
 static bool is_ours(const struct registry *registry, struct bytes text)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
-    struct json_problem problem;
     struct json *conf;
     struct bytes code = BYTES("qm");
-    if (json_read(registry->arena, text, &limits, &conf, &problem))
+    if (!json_is_tree(registry->arena, text, 32, 1, &conf))
         return false;
     const struct json *member = json_member(conf, "queue");
     if (member && member->kind == JSON_STRING)

@@ -180,10 +180,8 @@ void runner_scan(struct manager *manager, int ns, int64_t before_ms)
 
 static const struct json *read_answer(struct manager *manager, struct bytes body)
 {
-    static const struct json_limits limits = {.depth = ANSWER_DEPTH, .tree_depth = ANSWER_DEPTH};
-    struct json_problem problem;
     struct json *root;
-    return json_read(manager->arena, body, &limits, &root, &problem) == FAULT_NONE ? root : NULL;
+    return json_is_tree(manager->arena, body, ANSWER_DEPTH, ANSWER_DEPTH, &root) ? root : NULL;
 }
 
 static struct bytes runner_text_of(const struct json *object, const char *name)

@@ -52,12 +52,10 @@ static bool account_begin(struct account_command *account, const struct option_l
 static bool account_run(const struct account_command *account, const char *operation, const char *member,
                         struct bytes wish, const struct json **out_r)
 {
-    static const struct json_limits limits = {.depth = 16, .tree_depth = 8};
     struct arena *arena = account->control->arena;
     struct http_options options = target_http(&account->target);
     struct http_result result;
     struct server_answer answer;
-    struct json_problem problem;
     struct json *root;
     struct bytes key;
     struct builder body = {0};
@@ -82,7 +80,7 @@ static bool account_run(const struct account_command *account, const char *opera
     explicit_bzero(body.data, body.size); /* it may have a password */
     builder_free(&body);
     http_close(http);
-    if (is_done && json_read(arena, text, &limits, &root, &problem) == FAULT_NONE)
+    if (is_done && json_is_tree(arena, text, 16, 8, &root))
         *out_r = json_member(root, "out");
     else if (is_done)
         answer.words = "the answer is no JSON";

@@ -20,12 +20,9 @@ bool import_progress_lock(struct control *control, struct pg *pg)
 
 static bool read_sum(struct arena *arena, struct bytes text, struct archive_sum *sum_r)
 {
-    static const struct json_limits limits = {.depth = 4, .tree_depth = 4};
-    struct json_problem problem;
     struct json *root;
     *sum_r = (struct archive_sum){0};
-    return !text.size ||
-           (json_read(arena, text, &limits, &root, &problem) == FAULT_NONE && archive_sum_read(root, sum_r));
+    return !text.size || (json_is_tree(arena, text, 4, 4, &root) && archive_sum_read(root, sum_r));
 }
 
 bool import_progress_read(struct control *control, struct pg *pg, bool *is_there_r,

@@ -159,10 +159,8 @@ static bool archive_configuration_has(struct bytes name)
 /* What the archive sets, over what this namespace has of its own. */
 static struct bytes archive_configuration_join(struct arena *arena, struct bytes own, struct bytes other)
 {
-    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
-    struct json_problem problem;
     struct json *root;
-    if (json_read(arena, other, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
+    if (!json_is_tree(arena, other, 128, 1, &root) || root->kind != JSON_OBJECT)
         return own;
     for (const struct json *member = root->first; member; member = member->next)
         if (!bytes_equal(member->name, BYTES("database")) && !bytes_equal(member->name, BYTES("state")) &&

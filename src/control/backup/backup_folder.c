@@ -28,13 +28,10 @@ static bool backup_folder_fail(const char *path)
 
 static bool backup_folder_read_object(struct control *control, const char *path, struct json **object_r)
 {
-    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct bytes text;
-    struct json_problem problem;
     if (!control_read_file(control->arena, path, &text))
         return false;
-    if (json_read(control->arena, text, &limits, object_r, &problem) == FAULT_NONE &&
-        (*object_r)->kind == JSON_OBJECT)
+    if (json_is_tree(control->arena, text, 2, 2, object_r) && (*object_r)->kind == JSON_OBJECT)
         return true;
     message_print("%s: expected a JSON object as stampctl has written it", path);
     return false;

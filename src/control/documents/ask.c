@@ -39,10 +39,8 @@ bool ask_server(struct control *control, struct http *http, const char *url, str
 
 bool ask_is_json(struct arena *arena, const char *text)
 {
-    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 1};
-    struct json_problem problem;
     struct json *root;
-    return json_read(arena, bytes_of(text), &limits, &root, &problem) == FAULT_NONE;
+    return json_is_tree(arena, bytes_of(text), DEPTH_MOST, 1, &root);
 }
 
 const struct json *ask_out(struct arena *arena, struct bytes answer, int levels)

@@ -315,8 +315,6 @@ static bool purge_class(struct purger *purger, struct bytes class)
 /* The age of documents is that of the server's clock, which made their versions. */
 static bool find_age(struct purger *purger)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
-    struct json_problem problem;
     struct json *root;
     struct http_result result;
     struct server_answer refusal;
@@ -330,7 +328,7 @@ static bool find_age(struct purger *purger)
         return false;
     if (is_refused)
         return purger_fail(purger, refusal.code, refusal.words);
-    if (json_read(purger->arena, result.body, &limits, &root, &problem) != FAULT_NONE ||
+    if (!json_is_tree(purger->arena, result.body, 32, 1, &root) ||
         !json_is_i64(json_member(root, "t"), &now) || !stamp_is_valid(now))
         return is_no_answer(purger);
     purger->before = stamp_add_ms(now, -purger->options->days * DAY_MS);

@@ -10,11 +10,9 @@ enum { DEPTH_MOST = 256, LEVEL_OF_DOCUMENT = 4 };
 static const struct json *read_array(struct arena *arena, struct bytes text, const char *name,
                                      struct bytes *cursor_r)
 {
-    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = LEVEL_OF_DOCUMENT};
-    struct json_problem problem;
     struct json *root;
     *cursor_r = NO_BYTES;
-    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE)
+    if (!json_is_tree(arena, text, DEPTH_MOST, LEVEL_OF_DOCUMENT, &root))
         return NULL;
     const struct json *out = json_member(root, "out");
     const struct json *array = json_member(out, name), *cursor = json_member(out, "cursor");

@@ -259,10 +259,8 @@ bool cmd_ns_set(struct control *control, const char *code, const char *member, s
 static bool read_member(struct control *control, const struct namespace_conf *conf, const char *member,
                         const struct json **value_r)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
     struct json *root;
-    struct json_problem problem;
-    if (json_read(control->arena, conf->text, &limits, &root, &problem)) {
+    if (!json_is_tree(control->arena, conf->text, 32, 2, &root)) {
         message_print("%s: its configuration is not JSON", conf->code);
         return false;
     }
@@ -373,13 +371,11 @@ static void print_origin(struct bytes origin, bool is_json)
 
 static bool print_origins(struct control *control, const char *code, bool is_json)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
     struct namespace_list registry;
     struct json *root;
-    struct json_problem problem;
     const struct namespace_conf *conf =
         open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
-    if (!conf || json_read(control->arena, conf->text, &limits, &root, &problem) != FAULT_NONE)
+    if (!conf || !json_is_tree(control->arena, conf->text, 32, 2, &root))
         return false;
     const struct json *origins = json_member(root, "origins");
     for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)

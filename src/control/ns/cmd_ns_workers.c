@@ -149,14 +149,11 @@ static bool is_of_queue(const struct json *queue, int64_t number)
 static bool edit_queues(struct control *control, const struct json *present, void *context,
                         struct bytes *value_r)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 4};
     const struct queue_change *change = context;
     struct json *all = NULL;
     const struct json *former = NULL;
-    struct json_problem problem;
     struct builder out = {0};
-    if (present &&
-        (json_read(control->arena, present->text, &limits, &all, &problem) || all->kind != JSON_ARRAY)) {
+    if (present && (!json_is_tree(control->arena, present->text, 32, 4, &all) || all->kind != JSON_ARRAY)) {
         message_print("%s: workers: %s", change->code, WORKER_QUEUES_EXPECTED);
         return false;
     }

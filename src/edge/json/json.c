@@ -483,6 +483,13 @@ enum fault json_read(struct arena *arena, struct bytes text, const struct json_l
     return json_read_text(arena, text, limits, true, root_r, problem_r);
 }
 
+bool json_is_tree(struct arena *arena, struct bytes text, int depth, int tree_depth, struct json **root_r)
+{
+    struct json_problem problem;
+    return json_read(arena, text, &(struct json_limits){.depth = depth, .tree_depth = tree_depth}, root_r,
+                     &problem) == FAULT_NONE;
+}
+
 enum fault json_fast_avoid(struct arena *arena, struct bytes text, const struct json_limits *limits,
                            struct json **root_r, struct json_problem *problem_r)
 {

@@ -41,6 +41,10 @@ struct json_problem {
 MUST_USE enum fault json_read(struct arena *arena, struct bytes text, const struct json_limits *limits,
                               struct json **root_r, struct json_problem *problem_r);
 
+/* The same, where it does not matter why a text cannot be read; without a limit of nodes. */
+MUST_USE bool json_is_tree(struct arena *arena, struct bytes text, int depth, int tree_depth,
+                           struct json **root_r);
+
 /* The member of that name, or NULL (also when `object` is NULL or not an object). */
 const struct json *json_member(const struct json *object, const char *name);
 /* Appends the position of `value` in the tree of `root` as a JSON pointer (RFC 6901); false, and nothing is

@@ -77,17 +77,15 @@ static bool read_end(struct bytes content, struct bytes *rest_r, int64_t *size_r
 
 bool attachment_read(struct arena *arena, struct bytes content, struct attachment *attachment_r)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     const size_t before = sizeof BEFORE_MIME - 1;
     struct bytes rest, sha;
     struct json *mime;
-    struct json_problem problem;
     if (!read_end(content, &rest, &attachment_r->size, &sha) ||
         !blob_store_read_digest(sha, &attachment_r->digest) || rest.size < before ||
         memcmp(rest.data, BEFORE_MIME, before) != 0)
         return false;
     struct bytes text = {rest.data + before, rest.size - before};
-    if (json_read(arena, text, &limits, &mime, &problem) || mime->kind != JSON_STRING)
+    if (!json_is_tree(arena, text, 1, 1, &mime) || mime->kind != JSON_STRING)
         return false;
     attachment_r->mime = mime->value;
     return attachment_is_mime(mime->value);

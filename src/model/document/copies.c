@@ -150,11 +150,9 @@ static bool copies_read_text(const struct json *object, const char *name, struct
 
 struct copy_position copies_read_position(struct arena *arena, struct bytes text)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     struct copy_position position;
     struct json *root;
-    struct json_problem problem;
-    if (text.data && !json_read(arena, text, &limits, &root, &problem) &&
+    if (text.data && json_is_tree(arena, text, 1, 1, &root) &&
         copies_read_text(root, "i", &position.iclass) && copies_read_text(root, "k", &position.key) &&
         json_is_i64(json_member(root, "due"), &position.due) &&
         copies_read_text(root, "c", &position.class) && copies_read_text(root, "id", &position.id))

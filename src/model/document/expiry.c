@@ -6,12 +6,10 @@
 
 static bool read_minute(struct bytes content, struct bytes member, int64_t *minute_r)
 {
-    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
     struct arena *arena = arena_create("life");
     struct json *root;
-    struct json_problem problem;
     bool is_found = false;
-    if (!json_read(arena, content, &limits, &root, &problem)) {
+    if (json_is_tree(arena, content, 128, 1, &root)) {
         const struct json *value = json_member(root, arena_copy(arena, member.data, member.size));
         is_found = value && json_is_i64(value, minute_r);
     }

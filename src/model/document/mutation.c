@@ -133,15 +133,13 @@ static bool may_change(const struct schema_class *class, struct bytes item_class
 static struct bytes apply_rules(struct arena *arena, const struct schema_class *class,
                                 struct bytes item_class, struct bytes content)
 {
-    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
     struct json *root;
-    struct json_problem problem;
     size_t more = 0;
     for (size_t i = 0; i < class->mutation_count; i++)
         if (bytes_equal(class->mutations[i].item->name, item_class))
             more += class->mutations[i].change_count;
-    if (!more || !may_change(class, item_class, content) ||
-        json_read(arena, content, &limits, &root, &problem) || root->kind != JSON_OBJECT)
+    if (!more || !may_change(class, item_class, content) || !json_is_tree(arena, content, 128, 1, &root) ||
+        root->kind != JSON_OBJECT)
         return content;
     struct members members = {.list = ARENA_ARRAY(arena, struct member, root->count + more)};
     for (const struct json *one = root->first; one; one = one->next)

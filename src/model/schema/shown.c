@@ -18,14 +18,11 @@ struct showing {
 
 static void shown_read_content(struct showing *showing)
 {
-    static const struct json_limits limits = {.depth = 128, .tree_depth = 2};
     static const struct json none;
     struct json *root;
-    struct json_problem problem;
     if (showing->root)
         return;
-    showing->root =
-        json_read(showing->arena, showing->content, &limits, &root, &problem) == FAULT_NONE ? root : &none;
+    showing->root = json_is_tree(showing->arena, showing->content, 128, 2, &root) ? root : &none;
 }
 
 static const struct json *member_of(struct showing *showing, struct bytes member)

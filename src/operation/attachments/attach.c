@@ -52,11 +52,9 @@ static enum fault read_mime(const struct reader *reader, const struct json *item
 /* The members of objects in an item are not read yet. */
 static const struct json *attach_read_object(const struct reader *reader, const struct json *value)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     struct json *object;
-    struct json_problem problem;
-    bool is_object = value->kind == JSON_OBJECT &&
-                     !json_read(reader->call->arena, value->text, &limits, &object, &problem);
+    bool is_object =
+        value->kind == JSON_OBJECT && json_is_tree(reader->call->arena, value->text, 1, 1, &object);
     return is_object ? object : NULL;
 }
 

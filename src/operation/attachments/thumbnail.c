@@ -257,13 +257,10 @@ struct thumbnail_progress {
 
 static struct thumbnail_progress read_progress(const struct attempt *attempt)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     const struct task *task = attempt->call->task;
     struct thumbnail_progress progress = {0};
     struct json *root;
-    struct json_problem problem;
-    if (task && task->checkpoint.data &&
-        !json_read(attempt->call->arena, task->checkpoint, &limits, &root, &problem) &&
+    if (task && task->checkpoint.data && json_is_tree(attempt->call->arena, task->checkpoint, 1, 1, &root) &&
         json_is_i64(json_member(root, "made"), &progress.made) &&
         json_is_i64(json_member(root, "refused"), &progress.refused))
         return progress;

@@ -38,12 +38,9 @@ static bool thumbnailsweep_read_text(const struct json *root, const char *name, 
 /* Of an earlier cycle; false: this is the first, or the schema has changed. */
 static bool read_checkpoint(const struct attempt *attempt, int64_t number, struct thumbnail_walk *sweep)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     const struct task *task = attempt->call->task;
     struct json *root;
-    struct json_problem problem;
-    if (!task || !task->checkpoint.data ||
-        json_read(attempt->call->arena, task->checkpoint, &limits, &root, &problem))
+    if (!task || !task->checkpoint.data || !json_is_tree(attempt->call->arena, task->checkpoint, 1, 1, &root))
         return false;
     bool is_whole = json_is_i64(json_member(root, "found"), &sweep->found) &&
                     json_is_i64(json_member(root, "number"), &sweep->at.number) &&

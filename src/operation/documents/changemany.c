@@ -328,12 +328,10 @@ static enum fault show_found(struct attempt *attempt, struct many *many)
 
 static struct many_walk read_walk(const struct attempt *attempt)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     const struct task *task = attempt->call->task;
     struct many_walk walk = {.id = BYTES(""), .key = BYTES("")};
     struct json *root;
-    struct json_problem problem;
-    if (!task->checkpoint.data || json_read(attempt->call->arena, task->checkpoint, &limits, &root, &problem))
+    if (!task->checkpoint.data || !json_is_tree(attempt->call->arena, task->checkpoint, 1, 1, &root))
         return walk;
     const struct json *id = json_member(root, "id"), *key = json_member(root, "k");
     (void)json_is_i64(json_member(root, "changed"), &walk.changed);

@@ -25,11 +25,9 @@ enum { DEPTH_MOST = 128 }; /* of a content */
 static void write_members(struct arena *arena, struct builder *body, const struct json *members,
                           struct bytes content)
 {
-    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 1};
     struct json *root;
-    struct json_problem problem;
     const char *before = "{";
-    bool is_object = !json_read(arena, content, &limits, &root, &problem) && root->kind == JSON_OBJECT;
+    bool is_object = json_is_tree(arena, content, DEPTH_MOST, 1, &root) && root->kind == JSON_OBJECT;
     for (const struct json *one = is_object ? root->first : NULL; one; one = one->next)
         for (const struct json *member = members->first; member; member = member->next) {
             if (!bytes_equal(member->value, one->name))

@@ -89,11 +89,9 @@ static void add_member(struct arena *arena, struct marked_texts *texts, size_t i
 static void add_item(struct arena *arena, struct marked_texts *texts, const struct search_condition *match,
                      size_t item, struct bytes content)
 {
-    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 2};
     const struct schema_text *words = match->field->text;
-    struct json_problem problem;
     struct json *root;
-    if (json_read(arena, content, &limits, &root, &problem) || root->kind != JSON_OBJECT)
+    if (!json_is_tree(arena, content, DEPTH_MOST, 2, &root) || root->kind != JSON_OBJECT)
         return;
     for (size_t m = 0; m < words->count && m < MEMBERS_MOST; m++)
         for (const struct json *one = root->first; one; one = one->next)

@@ -237,10 +237,8 @@ static void free_items(struct item_class *items, size_t count)
 /* What the function of a module has made must be valid for storage. */
 static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_class, struct bytes content)
 {
-    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
     const struct stampd_document_class *class = whose;
     struct json *root;
-    struct json_problem problem;
     size_t size = 0;
     const char *item = arena_copy(arena, item_class.data, item_class.size);
     char *text = class->mutate(item, arena_copy(arena, content.data, content.size), content.size, &size);
@@ -248,7 +246,7 @@ static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_c
         return content;
     struct bytes made = {arena_copy(arena, text, size), size};
     free(text);
-    if (!json_read(arena, made, &limits, &root, &problem))
+    if (json_is_tree(arena, made, 128, 1, &root))
         return made;
     log_often(LOG_LEVEL_ERROR, class->name,
               "the mutation of class %s returned invalid JSON: the content is left as it was", class->name);

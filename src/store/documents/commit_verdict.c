@@ -18,10 +18,8 @@ static void flag_all(struct commit *commit)
 size_t commit_verdict_flag_listed(struct commit *commit, const struct data_keys *keys, struct arena *arena,
                                   const char *detail)
 {
-    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct json *list;
-    struct json_problem problem;
-    if (!detail || json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+    if (!detail || !json_is_tree(arena, bytes_of(detail), 2, 2, &list))
         return 0;
     size_t flagged = 0;
     for (const struct json *entry = list->first; entry; entry = entry->next) {
@@ -45,10 +43,8 @@ size_t commit_verdict_flag_listed(struct commit *commit, const struct data_keys 
 static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
                                enum fault fault)
 {
-    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct json *list;
-    struct json_problem problem;
-    if (!detail || json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+    if (!detail || !json_is_tree(arena, bytes_of(detail), 2, 2, &list))
         return fault;
     size_t part = 0;
     for (const struct json *one = list->first; one && part < COMMIT_REFUSED_PARTS; one = one->next)
@@ -68,11 +64,9 @@ static void open_refused(struct commit *commit, const struct data_keys *keys, st
 /* Flags the fences listed in the detail of FENCED; all if it is unknown which. */
 static void flag_fences(struct commit *commit, struct arena *arena, const char *detail)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     struct json *list = NULL;
-    struct json_problem problem;
     size_t flagged = 0;
-    if (detail && json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+    if (detail && !json_is_tree(arena, bytes_of(detail), 1, 1, &list))
         list = NULL;
     for (const struct json *id = list ? list->first : NULL; id; id = id->next)
         for (size_t i = 0; i < commit->fence_count; i++)

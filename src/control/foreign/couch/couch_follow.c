@@ -177,11 +177,9 @@ static void couch_follow_report(struct couch_follow *follow, struct bytes id, co
  * later one, whose change follows; the one of the row may have been compacted.  False: reported. */
 static bool fetch_whole(struct couch_follow *follow, struct bytes id, const char **problem_r)
 {
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
-    struct json_problem problem;
     struct json *text;
     struct bytes document;
-    if (json_read(follow->row_arena, id, &limits, &text, &problem) != FAULT_NONE || text->kind != JSON_STRING)
+    if (!json_is_tree(follow->row_arena, id, 1, 1, &text) || text->kind != JSON_STRING)
         return true; /* the mapping has accepted it */
     if (!follow->single)
         follow->single = couch_server_open(&follow->options->server);

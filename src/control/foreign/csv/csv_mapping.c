@@ -191,10 +191,8 @@ bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *head
 static bool csv_mapping_is_json(const struct csv_mapping *mapping, struct arena *arena, struct bytes text,
                                 enum csv_type type)
 {
-    const struct json_limits limits = {.depth = (int)mapping->settings->limit_depth - 1, .tree_depth = 0};
-    struct json_problem problem;
     struct json *root;
-    return json_read(arena, text, &limits, &root, &problem) == FAULT_NONE &&
+    return json_is_tree(arena, text, (int)mapping->settings->limit_depth - 1, 0, &root) &&
            (type == CSV_JSON || (root->kind == JSON_NUMBER && root->text.size == text.size));
 }
 
