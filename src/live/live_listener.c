@@ -113,10 +113,8 @@ static bool is_later(enum fault fault)
 static void write_closed(struct builder *text, enum fault fault, const char *detail)
 {
     builder_printf(text, "event: closed\ndata: {\"code\":\"%s\"", fault_code(fault));
-    if (detail) {
-        builder_add_text(text, ",\"detail\":");
-        json_add_string(text, bytes_of(detail));
-    }
+    if (detail)
+        json_add_text(text, ",\"detail\":", bytes_of(detail));
     builder_add_text(text, "}\n\n");
 }
 

@@ -190,14 +190,11 @@ const char *resource_file_refuse_policy(struct bytes policy)
 struct bytes resource_file_write(struct arena *arena, const struct resource_file *file)
 {
     struct builder json = {0};
-    builder_add_text(&json, "{\"type\":");
-    json_add_string(&json, file->type);
+    json_add_text(&json, "{\"type\":", file->type);
     builder_printf(&json, ",\"size\":%lld,\"sha256\":", (long long)file->size);
     json_add_string(&json, file->sha256);
-    if (file->policy.data) {
-        builder_add_text(&json, ",\"policy\":");
-        json_add_string(&json, file->policy);
-    }
+    if (file->policy.data)
+        json_add_text(&json, ",\"policy\":", file->policy);
     builder_add_text(&json, "}");
     struct bytes result = {arena_copy(arena, json.data, json.size), json.size};
     builder_free(&json);

@@ -327,10 +327,8 @@ static void write_problem(struct builder *answer, enum fault fault, int status, 
     }
     builder_add_text(answer, "]");
     if (form->at) {
-        builder_add_text(answer, ",\"at\":");
-        json_add_string(answer, bytes_of(form->at));
-        builder_add_text(answer, ",\"detail\":");
-        json_add_string(answer, bytes_of(form->detail));
+        json_add_text(answer, ",\"at\":", bytes_of(form->at));
+        json_add_text(answer, ",\"detail\":", bytes_of(form->detail));
     }
     builder_add_text(answer, "}");
 }

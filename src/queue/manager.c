@@ -122,8 +122,7 @@ static void open_wakeups(struct manager *manager)
 
 static void make_key_body(struct manager *manager)
 {
-    builder_add_text(&manager->key_body, "{\"key\":");
-    json_add_string(&manager->key_body, manager->key);
+    json_add_text(&manager->key_body, "{\"key\":", manager->key);
     builder_add_text(&manager->key_body, "}");
 }
 

@@ -94,8 +94,7 @@ static void runner_run(struct manager *manager, struct queue_request *pending)
                     run_timeout_ms(manager));
         return;
     }
-    builder_add_text(&pending->body, "{\"key\":");
-    json_add_string(&pending->body, manager->key);
+    json_add_text(&pending->body, "{\"key\":", manager->key);
     builder_add_text(&pending->body, ",\"param\":{\"run\":[");
     for (size_t i = 0; i < pending->count; i++)
         builder_printf(&pending->body, "%s\"%s\"", i ? "," : "", pending->tasks[i]->id);
@@ -163,8 +162,7 @@ void runner_scan(struct manager *manager, int ns, int64_t before_ms)
     struct queue_request *pending = create_pending(manager, ns, 0);
     pending->is_scan = true;
     pending->before_ms = before_ms;
-    builder_add_text(&pending->body, "{\"key\":");
-    json_add_string(&pending->body, manager->key);
+    json_add_text(&pending->body, "{\"key\":", manager->key);
     builder_printf(&pending->body, ",\"param\":{\"scan\":{\"before\":%lld,\"limit\":%d",
                    (long long)stamp_from_epoch_ms(before_ms), SCAN_LIMIT);
     if (*manager->settings->mail_to)
@@ -501,8 +499,7 @@ static void send_reported(void *context, const struct alert_cause *cause)
         return;
     struct queue_request *pending = create_pending(manager, ns, 0);
     pending->is_note = true;
-    builder_add_text(&pending->body, "{\"key\":");
-    json_add_string(&pending->body, manager->key);
+    json_add_text(&pending->body, "{\"key\":", manager->key);
     builder_printf(&pending->body, ",\"param\":{\"reported\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
                    (long long)cause->failures);
     runner_send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);

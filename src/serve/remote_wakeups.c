@@ -103,10 +103,8 @@ static void remote_wakeups_send(struct remote_wakeups *remote_wakeups, struct re
 {
     struct builder *body = &remote->body;
     body->size = 0;
-    builder_add_text(body, "{\"op\":\"inq\",\"key\":");
-    json_add_string(body, bytes_of(remote_wakeups->key.text));
-    builder_add_text(body, ",\"param\":{\"ns\":");
-    json_add_string(body, bytes_of(remote->codes[ns]));
+    json_add_text(body, "{\"op\":\"inq\",\"key\":", bytes_of(remote_wakeups->key.text));
+    json_add_text(body, ",\"param\":{\"ns\":", bytes_of(remote->codes[ns]));
     builder_add_text(body, "}}");
     remote->is_wanted[ns] = false;
     remote->is_busy = true;

@@ -133,8 +133,7 @@ static bool account_act(const struct account_command *account, const char *act, 
     *out_r = NULL;
     if (!account_find_named(account, &found))
         return false;
-    builder_add_text(&wish, "{\"account\":");
-    json_add_string(&wish, text_of(found, "account"));
+    json_add_text(&wish, "{\"account\":", text_of(found, "account"));
     builder_add_bytes(&wish, more);
     builder_add_text(&wish, "}");
     return account_ask(account, act, account_take(account->control->arena, &wish), out_r);
@@ -232,14 +231,10 @@ static bool list_page(const struct account_command *account, struct bytes *curso
     struct builder wish = {0};
     const struct json *out = NULL;
     builder_add_text(&wish, "{\"limit\":100");
-    if (account->prefix) {
-        builder_add_text(&wish, ",\"name\":");
-        json_add_string(&wish, bytes_of(account->prefix));
-    }
-    if (cursor->data) {
-        builder_add_text(&wish, ",\"cursor\":");
-        json_add_string(&wish, *cursor);
-    }
+    if (account->prefix)
+        json_add_text(&wish, ",\"name\":", bytes_of(account->prefix));
+    if (cursor->data)
+        json_add_text(&wish, ",\"cursor\":", *cursor);
     builder_add_text(&wish, "}");
     if (!account_ask(account, "list", account_take(arena, &wish), &out))
         return false;
@@ -292,14 +287,10 @@ static int account_show(struct control *control, int argc, char **argv)
 static struct bytes account_wish_new(const struct account_command *account, struct bytes password)
 {
     struct builder wish = {0};
-    builder_add_text(&wish, "{\"name\":");
-    json_add_string(&wish, bytes_of(account->name));
-    builder_add_text(&wish, ",\"password\":");
-    json_add_string(&wish, password);
-    if (account->address) {
-        builder_add_text(&wish, ",\"address\":");
-        json_add_string(&wish, bytes_of(account->address));
-    }
+    json_add_text(&wish, "{\"name\":", bytes_of(account->name));
+    json_add_text(&wish, ",\"password\":", password);
+    if (account->address)
+        json_add_text(&wish, ",\"address\":", bytes_of(account->address));
     builder_add_text(&wish, ",\"roles\":[");
     for (int i = 0; i < account->roles.count; i++) {
         if (i)
@@ -348,8 +339,7 @@ static int account_password(struct control *control, int argc, char **argv)
         return control->status;
     if (!read_password(&account, &password))
         return CONTROL_FAILED;
-    builder_add_text(&more, ",\"password\":");
-    json_add_string(&more, password);
+    json_add_text(&more, ",\"password\":", password);
     if (!account_act(&account, "set", account_take(control->arena, &more), &out))
         return CONTROL_FAILED;
     printf("%s: the password is set, all sessions have ended\n", account.name);

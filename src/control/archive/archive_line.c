@@ -23,8 +23,7 @@ void archive_line_begin(struct builder *line, const struct archive_header *heade
 {
     builder_add_text(line, "{\"c\":\"");
     builder_add_bytes(line, header->class);
-    builder_add_text(line, "\",\"id\":");
-    json_add_string(line, header->id);
+    json_add_text(line, "\",\"id\":", header->id);
     archive_line_add_number(line, ",\"v\":", header->version);
     if (!header->ctime)
         return;
@@ -40,10 +39,8 @@ void archive_line_add_item(struct builder *line, const struct archive_item *item
     builder_add_text(line, "{\"c\":\"");
     builder_add_bytes(line, item->class);
     builder_add_text(line, "\"");
-    if (item->key.size) {
-        builder_add_text(line, ",\"k\":");
-        json_add_string(line, item->key);
-    }
+    if (item->key.size)
+        json_add_text(line, ",\"k\":", item->key);
     archive_line_add_number(line, ",\"v\":", item->version);
     if (!item->content.data) {
         builder_add_text(line, ",\"del\":true}");
@@ -52,12 +49,10 @@ void archive_line_add_item(struct builder *line, const struct archive_item *item
     if (item->vop != item->version)
         archive_line_add_number(line, ",\"op\":", item->vop);
     if (item->is_raw) {
-        builder_add_text(line, ",\"s\":");
-        json_add_string(line, item->content);
+        json_add_text(line, ",\"s\":", item->content);
     } else if (memchr(item->content.data, '\n', item->content.size) ||
                memchr(item->content.data, '\r', item->content.size)) {
-        builder_add_text(line, ",\"t\":");
-        json_add_string(line, item->content);
+        json_add_text(line, ",\"t\":", item->content);
     } else {
         builder_add_text(line, ",\"j\":");
         builder_add_bytes(line, item->content);

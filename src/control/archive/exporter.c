@@ -341,8 +341,7 @@ static bool write_manifest(struct export *export)
     if (filter->since_snapshot || filter->since_version) {
         builder_add_text(&json, ",\"since\":{");
         if (filter->since_snapshot) {
-            builder_add_text(&json, "\"snapshot\":");
-            json_add_string(&json, bytes_of(filter->since_snapshot));
+            json_add_text(&json, "\"snapshot\":", bytes_of(filter->since_snapshot));
         } else {
             builder_printf(&json, "\"version\":%lld", (long long)filter->since_version);
         }

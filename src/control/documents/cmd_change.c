@@ -35,10 +35,8 @@ struct changer {
 static void change_add_param(const struct changer *changer, struct builder *body)
 {
     const struct change_options *options = changer->options;
-    builder_add_text(body, "\"c\":");
-    json_add_string(body, bytes_of(changer->words[1]));
-    builder_add_text(body, ",\"i\":");
-    json_add_string(body, bytes_of(changer->words[2]));
+    json_add_text(body, "\"c\":", bytes_of(changer->words[1]));
+    json_add_text(body, ",\"i\":", bytes_of(changer->words[2]));
     if (options->where)
         builder_printf(body, *options->where == '[' ? ",\"where\":%s" : ",\"where\":[%s]", options->where);
     if (options->id)
@@ -105,8 +103,7 @@ static int change_wait(struct changer *changer, struct bytes task)
         struct builder body = {0};
         int64_t pause_ms = 0;
         target_begin_body(&body, changer->key);
-        builder_add_text(&body, "\"show\":");
-        json_add_string(&body, task);
+        json_add_text(&body, "\"show\":", task);
         builder_printf(&body, ",\"wait\":%d}}", WAIT_S);
         const struct json *out = change_ask(changer, "owntask", &body);
         if (!out)

@@ -68,8 +68,7 @@ static bool is_named(const struct find_options *options)
 
 static void write_named(const struct finder *finder, struct builder *body)
 {
-    builder_add_text(body, "\"name\":");
-    json_add_string(body, bytes_of(finder->class));
+    json_add_text(body, "\"name\":", bytes_of(finder->class));
     if (finder->options->args)
         builder_printf(body, ",\"args\":%s", finder->options->args);
     builder_add_text(body, "}}");
@@ -83,8 +82,7 @@ static void write_body(const struct finder *finder, struct builder *body)
         write_named(finder, body);
         return;
     }
-    builder_add_text(body, "\"c\":");
-    json_add_string(body, bytes_of(finder->class));
+    json_add_text(body, "\"c\":", bytes_of(finder->class));
     add_text(body, "i", bytes_of(finder->item));
     if (options->where)
         builder_printf(body, *options->where == '[' ? ",\"where\":%s" : ",\"where\":[%s]", options->where);

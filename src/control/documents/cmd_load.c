@@ -558,28 +558,30 @@ static int cmd_load_load(struct control *control, const struct load_options *opt
 
 int control_load(struct control *control, int argc, char **argv)
 {
-    static const struct command command = COMMAND("load", "URL FILE", "Store documents, one JSON text a line, through the operation put.", "A line is {\"c\":class,\"id\":id,\"items\":[{\"c\":class,\"k\":key,\"j\":value}...]); \"s\":text in "
+    static const struct command command = COMMAND(
+        "load", "URL FILE", "Store documents, one JSON text a line, through the operation put.",
+        "A line is {\"c\":class,\"id\":id,\"items\":[{\"c\":class,\"k\":key,\"j\":value}...]}; \"s\":text in "
         "place of\n"
         "\"j\" for raw items, no \"k\" for singletons; v, ct and dt of a dump are ignored.  FILE - is "
         "standard input.\n"
         "Items that a line does not name stay as they are.  Sending a line twice does no harm.\n"
-        "Transient faults are retried; a line that the server refuses ends the load.\n"};
-struct load_options options = {.target = TARGET_DEFAULT, .batch = 32, .batch_bytes = 1 << 20, .from = 1};
-const struct option_line lines[] = {
-    TARGET_LINES(&options.target),
-    TARGET_PARALLEL_LINE(&options.target),
-    OPTION_NUMBER("batch", "N", &options.batch, 1, LOADER_BATCH_MAX,
-                  "Send N documents in a request (default: 32)."),
-    OPTION_NUMBER("batch-bytes", "N", &options.batch_bytes, 1024, 1 << 30,
-                  "Send at most N bytes in a request of several documents (default: 1048576)."),
-    OPTION_NUMBER("from", "LINE", &options.from, 1, INT64_MAX, "Begin at this line (default: 1)."),
-    OPTION_TEXT("state", "FILE", &options.state, "Record the progress in FILE, and continue from there."),
-    OPTION_FLAG("keep-going", &options.keep_going, "Continue after lines that are invalid or refused."),
-    TARGET_CONFIG_LINE(control),
-};
-char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
-if (!words)
-    return control->status;
-return target_is_right(&options.target, "load") ? cmd_load_load(control, &options, words[0], words[1])
-                                                : CONTROL_WRONG;
+        "Transient faults are retried; a line that the server refuses ends the load.\n");
+    struct load_options options = {.target = TARGET_DEFAULT, .batch = 32, .batch_bytes = 1 << 20, .from = 1};
+    const struct option_line lines[] = {
+        TARGET_LINES(&options.target),
+        TARGET_PARALLEL_LINE(&options.target),
+        OPTION_NUMBER("batch", "N", &options.batch, 1, LOADER_BATCH_MAX,
+                      "Send N documents in a request (default: 32)."),
+        OPTION_NUMBER("batch-bytes", "N", &options.batch_bytes, 1024, 1 << 30,
+                      "Send at most N bytes in a request of several documents (default: 1048576)."),
+        OPTION_NUMBER("from", "LINE", &options.from, 1, INT64_MAX, "Begin at this line (default: 1)."),
+        OPTION_TEXT("state", "FILE", &options.state, "Record the progress in FILE, and continue from there."),
+        OPTION_FLAG("keep-going", &options.keep_going, "Continue after lines that are invalid or refused."),
+        TARGET_CONFIG_LINE(control),
+    };
+    char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
+    return target_is_right(&options.target, "load") ? cmd_load_load(control, &options, words[0], words[1])
+                                                    : CONTROL_WRONG;
 }

@@ -138,8 +138,7 @@ static void request_documents(struct dumper *dumper, struct dump_batch *batch)
     begin_body(dumper, &batch->pending);
     builder_add_text(body, "\"docs\":[");
     for (size_t i = batch->done; i < batch->done + batch->part; i++) {
-        builder_add_text(body, "{\"c\":");
-        json_add_string(body, batch->names[i].class);
+        json_add_text(body, "{\"c\":", batch->names[i].class);
         dumper_add_text(body, "id", batch->names[i].id);
         if (i + 1 < batch->done + batch->part)
             builder_add_text(body, "},");

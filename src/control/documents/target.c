@@ -56,8 +56,7 @@ void target_begin_body(struct builder *body, struct bytes key)
 {
     builder_add_text(body, "{");
     if (key.data) {
-        builder_add_text(body, "\"admin\":");
-        json_add_string(body, key);
+        json_add_text(body, "\"admin\":", key);
         builder_add_text(body, ",");
     }
     builder_add_text(body, "\"param\":{");

@@ -137,3 +137,9 @@ void json_add_string(struct builder *builder, struct bytes text)
     }
     builder_add_text(builder, "\"");
 }
+
+void json_add_behind(struct builder *builder, const char *before, size_t before_size, struct bytes text)
+{
+    builder_add(builder, before, before_size);
+    json_add_string(builder, text);
+}

@@ -125,10 +125,8 @@ void key_set_write(struct builder *out, const struct key_set *set)
         builder_printf(out, "%s{\"kty\":\"%s\"", i ? "," : "[", kinds[numbers->algorithm].type);
         if (kinds[numbers->algorithm].curve)
             builder_printf(out, ",\"crv\":\"%s\"", kinds[numbers->algorithm].curve);
-        if (key->name.data) {
-            builder_add_text(out, ",\"kid\":");
-            json_add_string(out, key->name);
-        }
+        if (key->name.data)
+            json_add_text(out, ",\"kid\":", key->name);
         write_number(out, "n", numbers->n);
         write_number(out, "e", numbers->e);
         write_number(out, "x", numbers->x);

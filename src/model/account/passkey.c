@@ -91,10 +91,8 @@ struct bytes passkey_write(struct arena *arena, const struct passkey *passkey)
                    (long long)passkey->created, (long long)passkey->used);
     if (credential->may_backup)
         builder_add_text(&text, ",\"backup\":true");
-    if (passkey->name.size) {
-        builder_add_text(&text, ",\"name\":");
-        json_add_string(&text, passkey->name);
-    }
+    if (passkey->name.size)
+        json_add_text(&text, ",\"name\":", passkey->name);
     builder_add_text(&text, "}");
     return passkey_take(arena, &text);
 }

@@ -127,14 +127,11 @@ void copies_sort(struct copy_batch *batch)
 struct bytes copies_write_position(struct arena *arena, const struct copy_position *position)
 {
     struct builder text = {0};
-    builder_add_text(&text, "{\"i\":");
-    json_add_string(&text, position->iclass);
-    builder_add_text(&text, ",\"k\":");
-    json_add_string(&text, position->key);
+    json_add_text(&text, "{\"i\":", position->iclass);
+    json_add_text(&text, ",\"k\":", position->key);
     builder_printf(&text, ",\"due\":%lld,\"c\":", (long long)position->due);
     json_add_string(&text, position->class);
-    builder_add_text(&text, ",\"id\":");
-    json_add_string(&text, position->id);
+    json_add_text(&text, ",\"id\":", position->id);
     builder_add_text(&text, "}");
     struct bytes whole = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&text);

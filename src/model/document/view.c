@@ -44,10 +44,8 @@ void view_write_header(const struct view *view, const struct document *document,
         builder_add(builder, document->json.data, document->json_header);
         return;
     }
-    builder_add_text(builder, "{\"c\":");
-    json_add_string(builder, header->class);
-    builder_add_text(builder, ",\"id\":");
-    json_add_string(builder, header->id);
+    json_add_text(builder, "{\"c\":", header->class);
+    json_add_text(builder, ",\"id\":", header->id);
     builder_printf(builder, ",\"v\":%lld,\"ct\":%lld,\"dt\":%lld,\"w\":\"%s\"", (long long)view->version,
                    (long long)header->ctime, (long long)view->version, view->name);
 }

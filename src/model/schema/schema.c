@@ -225,8 +225,7 @@ static void add_text(struct builder *text, const struct schema_text *words)
         builder_add_bytes(text, bytes_of(i ? "," : "{\"text\":["));
         json_add_string(text, words->members[i]);
     }
-    builder_add_text(text, "],\"language\":");
-    json_add_string(text, words->language);
+    json_add_text(text, "],\"language\":", words->language);
     builder_add_text(text, "}");
 }
 

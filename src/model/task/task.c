@@ -57,10 +57,8 @@ struct task task_of_document(struct arena *arena, const struct settings *setting
                              int queue, struct bytes class, struct bytes id, struct bytes stored_id)
 {
     struct builder param = {0}, name = {0};
-    builder_add_text(&param, "{\"c\":");
-    json_add_string(&param, class);
-    builder_add_text(&param, ",\"id\":");
-    json_add_string(&param, id);
+    json_add_text(&param, "{\"c\":", class);
+    json_add_text(&param, ",\"id\":", id);
     builder_add_text(&param, "}");
     builder_add_bytes(&name, class);
     builder_add_text(&name, ".");

@@ -101,10 +101,8 @@ struct bytes issuer_keys_write_state(struct arena *arena, const struct issuer_st
         builder_printf(&text, ",\"fetched\":%lld", (long long)stamp_from_epoch_ms(state->fetched_ms));
     if (state->failures)
         builder_printf(&text, ",\"failures\":%lld", (long long)state->failures);
-    if (state->problem.size) {
-        builder_add_text(&text, ",\"problem\":");
-        json_add_string(&text, state->problem);
-    }
+    if (state->problem.size)
+        json_add_text(&text, ",\"problem\":", state->problem);
     builder_add_text(&text, "}");
     return issuer_keys_take(arena, &text);
 }
@@ -112,8 +110,7 @@ struct bytes issuer_keys_write_state(struct arena *arena, const struct issuer_st
 struct bytes issuer_keys_write(struct arena *arena, struct bytes issuer, const struct key_set *set)
 {
     struct builder text = {0};
-    builder_add_text(&text, "{\"issuer\":");
-    json_add_string(&text, issuer);
+    json_add_text(&text, "{\"issuer\":", issuer);
     builder_add_text(&text, ",\"keys\":");
     key_set_write(&text, set);
     builder_add_text(&text, "}");

@@ -141,10 +141,8 @@ static void keep_walk(struct attempt *attempt, const struct account_walk *walk)
                    (long long)walk->until, (long long)walk->rules, (long long)walk->deleted,
                    (long long)walk->changed, walk->is_over ? "true" : "false");
     json_add_string(&text, walk->last);
-    builder_add_text(&text, ",\"class\":");
-    json_add_string(&text, walk->class);
-    builder_add_text(&text, ",\"id\":");
-    json_add_string(&text, walk->id);
+    json_add_text(&text, ",\"class\":", walk->class);
+    json_add_text(&text, ",\"id\":", walk->id);
     builder_add_text(&text, "}");
     account_walk_keep(attempt, &text);
 }
@@ -458,8 +456,7 @@ static void account_change_add_text(struct builder *body, const char *name, stru
 void account_change_write_open(struct attempt *attempt, struct bytes id, const struct account *account)
 {
     struct builder *body = attempt->reply->body;
-    builder_add_text(body, "{\"account\":");
-    json_add_string(body, id);
+    json_add_text(body, "{\"account\":", id);
     account_change_add_text(body, "name", account->name);
     account_change_add_text(body, "address", account->address);
     account_change_add_text(body, "issuer", account->issuer);

@@ -141,12 +141,9 @@ static void account_session_make_room(struct attempt *attempt, struct draft *acc
 static void write_begun(struct attempt *attempt, struct bytes id, const char *token, int64_t expires)
 {
     struct builder *body = attempt->reply->body;
-    builder_add_text(body, "{\"account\":");
-    json_add_string(body, id);
-    if (token) {
-        builder_add_text(body, ",\"token\":");
-        json_add_string(body, bytes_of(token));
-    }
+    json_add_text(body, "{\"account\":", id);
+    if (token)
+        json_add_text(body, ",\"token\":", bytes_of(token));
     builder_printf(body, ",\"expires\":%lld}", (long long)expires);
 }
 
@@ -219,17 +216,14 @@ static void account_session_write_one(const struct call *call, const struct list
                                       struct builder *body)
 {
     size_t size = one->key.size < ACCOUNT_SESSION_NAME ? one->key.size : ACCOUNT_SESSION_NAME;
-    builder_add_text(body, "{\"session\":");
-    json_add_string(body, (struct bytes){one->key.data, size});
+    json_add_text(body, "{\"session\":", (struct bytes){one->key.data, size});
     builder_printf(body, ",\"created\":%lld", (long long)one->session.created);
     if (one->session.is_service)
         builder_add_text(body, ",\"service\":true");
     else
         builder_printf(body, ",\"expires\":%lld", (long long)one->session.expires);
-    if (one->session.device.size) {
-        builder_add_text(body, ",\"device\":");
-        json_add_string(body, one->session.device);
-    }
+    if (one->session.device.size)
+        json_add_text(body, ",\"device\":", one->session.device);
     if (bytes_equal(one->key, call->caller_session))
         builder_add_text(body, ",\"current\":true");
     builder_add_text(body, "}");

@@ -71,10 +71,8 @@ static struct bytes write_content(struct arena *arena, const struct account_tick
     struct builder text = {0};
     builder_printf(&text, "{\"kind\":\"%s\",\"account\":", letter_word(ticket->kind));
     json_add_string(&text, ticket->account);
-    builder_add_text(&text, ",\"address\":");
-    json_add_string(&text, ticket->address);
-    builder_add_text(&text, ",\"proof\":");
-    json_add_string(&text, ticket->proof);
+    json_add_text(&text, ",\"address\":", ticket->address);
+    json_add_text(&text, ",\"proof\":", ticket->proof);
     builder_printf(&text, ",\"expires\":%lld}", (long long)expires);
     struct bytes content = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&text);

@@ -114,10 +114,8 @@ static enum fault account_list_write(struct attempt *attempt, const struct accou
         write_one(attempt, list->accounts.names[i].id, documents[i]);
     }
     builder_add_text(body, "]");
-    if (more.data) {
-        builder_add_text(body, ",\"cursor\":");
-        json_add_string(body, more);
-    }
+    if (more.data)
+        json_add_text(body, ",\"cursor\":", more);
     builder_add_text(body, "}");
     return FAULT_NONE;
 }
@@ -448,8 +446,7 @@ static enum fault key(struct attempt *attempt, const struct reader *reader, cons
         draft_set_item(draft, BYTES("Roles"), BYTES(""), false,
                        account_write_roles(attempt->call->arena, roles));
     const char *token = account_session_add_key(attempt, draft, id, label);
-    builder_add_text(attempt->reply->body, "{\"account\":");
-    json_add_string(attempt->reply->body, id);
+    json_add_text(attempt->reply->body, "{\"account\":", id);
     builder_printf(attempt->reply->body, ",\"key\":\"%s\"}", token);
     return FAULT_NONE;
 }

@@ -122,8 +122,7 @@ static enum fault confirm(struct attempt *attempt, const struct reader *reader, 
     if (fault)
         return fault;
     draft_delete(ticket.draft);
-    builder_add_text(attempt->reply->body, "{\"confirmed\":");
-    json_add_string(attempt->reply->body, ticket.address);
+    json_add_text(attempt->reply->body, "{\"confirmed\":", ticket.address);
     builder_add_text(attempt->reply->body, "}");
     return FAULT_NONE;
 }

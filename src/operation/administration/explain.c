@@ -272,8 +272,7 @@ static struct draft *open_draft(const struct explanation *explanation)
 static void add_item_class(struct explanation *explanation, const struct draft *draft, struct bytes class)
 {
     struct builder *body = explanation->attempt->reply->body;
-    builder_add_text(body, "{\"c\":");
-    json_add_string(body, class);
+    json_add_text(body, "{\"c\":", class);
     add_decision(explanation, RULES_DEED_SEE, draft, class);
     add_decision(explanation, RULES_DEED_WRITE, draft, class);
     builder_add_text(body, "}");

@@ -318,8 +318,7 @@ static enum fault files_put(struct attempt *attempt, const struct reader *reader
 
 static void write_file(struct builder *body, const struct item *item)
 {
-    builder_add_text(body, "{\"path\":");
-    json_add_string(body, item->key);
+    json_add_text(body, "{\"path\":", item->key);
     builder_printf(body, ",\"v\":%lld", (long long)item->version);
     if (item->content.size > 2) { /* its members: type, size, sha256, policy */
         builder_add_text(body, ",");
@@ -342,8 +341,7 @@ static enum fault files_list(struct attempt *attempt, const struct reader *reade
     if (fault)
         return fault;
     const struct document *document = draft_base(draft);
-    builder_add_text(body, "{\"ns\":");
-    json_add_string(body, code);
+    json_add_text(body, "{\"ns\":", code);
     builder_printf(body, ",\"v\":%lld", (long long)change_version(document));
     builder_printf(body, ",\"bytes\":%lld,\"files\":[", (long long)sum(attempt->call->arena, draft, &count));
     for (uint32_t i = 0; i < document->item_count; i++) {

@@ -49,8 +49,7 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
         const char *name;
         struct bytes text;
     } texts[] = {{"message", conf.message}, {"label", conf.label}, {"theme", conf.theme}};
-    builder_add_text(body, "{\"ns\":");
-    json_add_string(body, document->header.id);
+    json_add_text(body, "{\"ns\":", document->header.id);
     builder_printf(body, ",\"v\":%lld", (long long)change_version(document));
     if (conf.database.size)
         ns_add_text(body, "database", conf.database);

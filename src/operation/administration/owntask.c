@@ -117,8 +117,7 @@ static enum fault wait_for_end(struct own *own, int64_t wait_ms, int64_t *pause_
 
 static void write_own(struct builder *out, struct bytes id, const struct task_own *task)
 {
-    builder_add_text(out, "{\"id\":");
-    json_add_string(out, id);
+    json_add_text(out, "{\"id\":", id);
     owntask_add_text(out, "state", task->is_there ? task->state : BYTES("gone"));
     if (task->is_there) {
         owntask_add_text(out, "op", task->operation);
@@ -158,8 +157,7 @@ static enum fault cancel(struct attempt *attempt, struct bytes id, struct bytes 
     if (fault)
         return fault;
     attempt->has_acted = true;
-    builder_add_text(out, "{\"id\":");
-    json_add_string(out, id);
+    json_add_text(out, "{\"id\":", id);
     builder_printf(out, ",\"result\":\"%s\"}", is_cancelled ? "cancelled" : "gone");
     return FAULT_NONE;
 }

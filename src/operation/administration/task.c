@@ -304,8 +304,7 @@ static enum fault read_batch(struct attempt *attempt, struct task_batch **batch_
 
 static void add_members(struct builder *body, const struct task *task)
 {
-    builder_add_text(body, "\"id\":");
-    json_add_string(body, task->id);
+    json_add_text(body, "\"id\":", task->id);
     builder_printf(body, ",\"startat\":%lld", (long long)task->start);
 }
 

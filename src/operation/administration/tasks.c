@@ -267,8 +267,7 @@ static enum fault do_deed(const struct tasks_inquiry *inquiry, enum statement st
     if (fault)
         return fault;
     bool is_done = !pg_is_null(rows, 0, DEED_RESULT);
-    builder_add_text(inquiry->out, "{\"id\":");
-    json_add_string(inquiry->out, id);
+    json_add_text(inquiry->out, "{\"id\":", id);
     builder_printf(inquiry->out, ",\"result\":\"%s\"",
                    is_done                               ? done
                    : pg_get_bool(rows, 0, DEED_IS_THERE) ? "running"

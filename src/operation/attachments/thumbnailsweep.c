@@ -57,10 +57,8 @@ static void thumbnailsweep_keep(struct attempt *attempt, const struct thumbnail_
     builder_printf(&text, "{\"found\":%" PRId64 ",\"number\":%" PRId64 ",\"began\":%" PRId64, sweep->found,
                    sweep->at.number, sweep->at.began);
     if (sweep->at.class.data) {
-        builder_add_text(&text, ",\"class\":");
-        json_add_string(&text, sweep->at.class);
-        builder_add_text(&text, ",\"id\":");
-        json_add_string(&text, sweep->at.id);
+        json_add_text(&text, ",\"class\":", sweep->at.class);
+        json_add_text(&text, ",\"id\":", sweep->at.id);
     }
     builder_add_text(&text, "}");
     transaction_set_checkpoint(attempt->transaction,

@@ -38,10 +38,8 @@ enum { PIECE_BYTES = 128 * 1024 };
 
 static void begin_document(struct builder *lines, struct bytes class, const struct store_stream_row *row)
 {
-    builder_add_text(lines, "{\"c\":");
-    json_add_string(lines, class);
-    builder_add_text(lines, ",\"id\":");
-    json_add_string(lines, row->id);
+    json_add_text(lines, "{\"c\":", class);
+    json_add_text(lines, ",\"id\":", row->id);
     builder_add_text(lines, ",\"v\":");
     builder_add_i64(lines, row->version);
     builder_add_text(lines, ",\"ct\":");
@@ -53,17 +51,13 @@ static void begin_document(struct builder *lines, struct bytes class, const stru
 
 static void collection_stream_add_item(struct builder *lines, const struct item *item)
 {
-    builder_add_text(lines, "{\"c\":");
-    json_add_string(lines, item->iclass);
-    if (item->key.size) {
-        builder_add_text(lines, ",\"k\":");
-        json_add_string(lines, item->key);
-    }
+    json_add_text(lines, "{\"c\":", item->iclass);
+    if (item->key.size)
+        json_add_text(lines, ",\"k\":", item->key);
     builder_add_text(lines, ",\"v\":");
     builder_add_i64(lines, item->version);
     if (item->raw) {
-        builder_add_text(lines, ",\"s\":");
-        json_add_string(lines, item->content);
+        json_add_text(lines, ",\"s\":", item->content);
     } else {
         builder_add_text(lines, ",\"j\":");
         builder_add_bytes(lines, item->content);

@@ -130,10 +130,8 @@ static enum fault add_change(struct attempt *attempt, const struct many *many, c
         return fault;
     builder_add_bytes(items, bytes_of(items->size > 1 ? ",{\"c\":" : "{\"c\":"));
     json_add_string(items, many->search.item->name);
-    if (found->item.key.size) {
-        builder_add_text(items, ",\"k\":");
-        json_add_string(items, found->item.key);
-    }
+    if (found->item.key.size)
+        json_add_text(items, ",\"k\":", found->item.key);
     builder_add_bytes(items, bytes_of(many->act == MANY_MERGE ? ",\"j\":" : ",\"del\":true"));
     builder_add_bytes(items, content.data ? content : BYTES(""));
     builder_add_text(items, "}");
@@ -351,8 +349,7 @@ static void keep_walk(struct attempt *attempt, const struct many_walk *walk)
     builder_printf(&text, "{\"changed\":%" PRId64 ",\"refused\":%" PRId64 ",\"seen\":%" PRId64 ",\"id\":",
                    walk->changed, walk->refused, walk->seen);
     json_add_string(&text, walk->id);
-    builder_add_text(&text, ",\"k\":");
-    json_add_string(&text, walk->key);
+    json_add_text(&text, ",\"k\":", walk->key);
     builder_add_text(&text, "}");
     transaction_set_checkpoint(attempt->transaction,
                                (struct bytes){arena_copy(arena, text.data, text.size), text.size});

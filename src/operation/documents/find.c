@@ -45,12 +45,9 @@ static void write_members(struct arena *arena, struct builder *body, const struc
 static void write_item(struct arena *arena, struct builder *body, const struct search *search,
                        const struct search_found *found, struct bytes marks)
 {
-    builder_add_text(body, "{\"id\":");
-    json_add_string(body, found->id);
-    if (found->item.key.size) {
-        builder_add_text(body, ",\"k\":");
-        json_add_string(body, found->item.key);
-    }
+    json_add_text(body, "{\"id\":", found->id);
+    if (found->item.key.size)
+        json_add_text(body, ",\"k\":", found->item.key);
     builder_printf(body, ",\"v\":%lld,\"j\":", (long long)found->item.version);
     if (search->members)
         write_members(arena, body, search->members, found->item.content);
@@ -105,8 +102,7 @@ static enum fault write_cursor(struct attempt *attempt, const struct search *sea
     enum fault fault = cursor_make(attempt, find_search_question(attempt->call, search), &row, &cursor);
     if (fault)
         return fault;
-    builder_add_text(body, ",\"cursor\":");
-    json_add_string(body, cursor);
+    json_add_text(body, ",\"cursor\":", cursor);
     return FAULT_NONE;
 }
 

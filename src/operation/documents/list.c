@@ -39,10 +39,8 @@ static enum fault read_query(const struct reader *reader, const struct json *par
 
 static void write_header(struct builder *body, const struct header *header, int64_t version, int64_t dtime)
 {
-    builder_add_text(body, "{\"c\":");
-    json_add_string(body, header->class);
-    builder_add_text(body, ",\"id\":");
-    json_add_string(body, header->id);
+    json_add_text(body, "{\"c\":", header->class);
+    json_add_text(body, ",\"id\":", header->id);
     builder_printf(body, ",\"v\":%lld,\"ct\":%lld,\"dt\":%lld}", (long long)version, (long long)header->ctime,
                    (long long)dtime);
 }
@@ -51,10 +49,8 @@ static void write_header(struct builder *body, const struct header *header, int6
 static void write_end(struct builder *body, struct bytes more)
 {
     builder_add_text(body, "]");
-    if (more.data) {
-        builder_add_text(body, ",\"cursor\":");
-        json_add_string(body, more);
-    }
+    if (more.data)
+        json_add_text(body, ",\"cursor\":", more);
     builder_add_text(body, "}");
 }
 

@@ -131,10 +131,8 @@ static enum fault put_check(struct attempt *attempt)
 
 static void write_version_after(struct builder *body, struct document_name name, int64_t version)
 {
-    builder_add_text(body, "{\"c\":");
-    json_add_string(body, name.class);
-    builder_add_text(body, ",\"id\":");
-    json_add_string(body, name.id);
+    json_add_text(body, "{\"c\":", name.class);
+    json_add_text(body, ",\"id\":", name.id);
     builder_add_text(body, ",\"v\":");
     builder_add_i64(body, version);
     builder_add_text(body, "}");

@@ -33,8 +33,7 @@ static enum fault volumes_work(struct attempt *attempt)
     for (size_t i = 1; i < count; i++) {
         if (i > 1)
             builder_add_text(body, ",");
-        builder_add_text(body, "{\"c\":");
-        json_add_string(body, volumes[i].class);
+        json_add_text(body, "{\"c\":", volumes[i].class);
         builder_add_text(body, ",");
         write_sums(body, &volumes[i]);
         builder_add_text(body, "}");

@@ -162,17 +162,14 @@ static enum fault add_issuer(struct attempt *attempt, const struct issuer *issue
                       *state_item = draft_find_item(drafts[1], BYTES("State"), BYTES(""));
     const struct issuer_state state =
         issuer_keys_parse_state(arena, state_item ? state_item->content : NO_BYTES);
-    builder_add_text(body, "{\"issuer\":");
-    json_add_string(body, issuer->name);
+    json_add_text(body, "{\"issuer\":", issuer->name);
     issuers_add_keys(body, arena, keys ? keys->content : NO_BYTES);
     if (state.fetched_ms)
         builder_printf(body, ",\"fetched\":%lld", (long long)stamp_from_epoch_ms(state.fetched_ms));
     if (state.tried_ms)
         builder_printf(body, ",\"tried\":%lld", (long long)stamp_from_epoch_ms(state.tried_ms));
-    if (state.problem.size) {
-        builder_add_text(body, ",\"problem\":");
-        json_add_string(body, state.problem);
-    }
+    if (state.problem.size)
+        json_add_text(body, ",\"problem\":", state.problem);
     builder_add_text(body, "}");
     return FAULT_NONE;
 }

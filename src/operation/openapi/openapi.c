@@ -376,8 +376,7 @@ static enum fault openapi_work(struct attempt *attempt)
     if (fault)
         return fault;
     const struct json *root = get_root();
-    builder_add_text(body, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":");
-    json_add_string(body, call->ns);
+    json_add_text(body, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":", call->ns);
     builder_printf(body, ",\"version\":\"%lld\"},\"servers\":[{\"url\":\"/",
                    (long long)call->namespace_build);
     builder_add_bytes(body, call->ns);

@@ -14,10 +14,8 @@ static void passkey_list_write_one(struct attempt *attempt, const struct item *i
         passkey = (struct passkey){0};
     builder_add_text(body, "{\"passkey\":");
     passkey_list_write_name(body, item->key);
-    if (passkey.name.size) {
-        builder_add_text(body, ",\"name\":");
-        json_add_string(body, passkey.name);
-    }
+    if (passkey.name.size)
+        json_add_text(body, ",\"name\":", passkey.name);
     builder_printf(body, ",\"created\":%lld", (long long)passkey.created);
     if (passkey.used)
         builder_printf(body, ",\"used\":%lld", (long long)passkey.used);

@@ -151,14 +151,10 @@ struct pushing {
 static struct bytes push_compose(const struct pushing *pushing, bool with_all)
 {
     struct builder text = {0};
-    builder_add_text(&text, "{\"ns\":");
-    json_add_string(&text, pushing->attempt->call->ns);
-    builder_add_text(&text, ",\"session\":");
-    json_add_string(&text, pushing->session);
-    if (pushing->context.data) {
-        builder_add_text(&text, ",\"context\":");
-        json_add_string(&text, pushing->context);
-    }
+    json_add_text(&text, "{\"ns\":", pushing->attempt->call->ns);
+    json_add_text(&text, ",\"session\":", pushing->session);
+    if (pushing->context.data)
+        json_add_text(&text, ",\"context\":", pushing->context);
     builder_add_text(&text, ",\"changed\":[");
     for (size_t i = 0; with_all && i < pushing->list.count && text.size <= MESSAGE_MOST; i++) {
         const struct matched_definition *matched = &pushing->list.matched[i];
@@ -197,8 +193,7 @@ static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 {
     struct task_excess excess;
     struct builder param = {0};
-    builder_add_text(&param, "{\"session\":");
-    json_add_string(&param, pushing->session);
+    json_add_text(&param, "{\"session\":", pushing->session);
     builder_add_text(&param, ",\"again\":true}");
     const struct task_request request = {
         .operation = &builtin_push,

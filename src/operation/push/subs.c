@@ -260,10 +260,8 @@ static void write_subscription(struct builder *body, const struct subscription *
         json_add_string(body, subscription->definitions[i]);
     }
     builder_printf(body, "],\"push\":%s", subscription->push.endpoint.data ? "true" : "false");
-    if (subscription->context.data) {
-        builder_add_text(body, ",\"context\":");
-        json_add_string(body, subscription->context);
-    }
+    if (subscription->context.data)
+        json_add_text(body, ",\"context\":", subscription->context);
     if (subscription->is_on_trial)
         builder_add_text(body, ",\"trial\":true");
     builder_add_text(body, "}");

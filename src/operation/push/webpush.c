@@ -173,8 +173,7 @@ struct bytes webpush_authorization(struct arena *arena, const struct curve_key *
     struct builder claims = {0}, text = {0};
     unsigned char signature[CURVE_SIGNATURE];
     const size_t scheme = strlen("vapid t=");
-    builder_add_text(&claims, "{\"aud\":");
-    json_add_string(&claims, origin);
+    json_add_text(&claims, "{\"aud\":", origin);
     builder_printf(&claims, ",\"exp\":%lld,\"sub\":", (long long)(now_ms / 1000 + LIFE_S));
     json_add_string(&claims, bytes_of(contact));
     builder_add_text(&claims, "}");

@@ -61,8 +61,7 @@ static void write_found(const struct record_work *work, const struct records_fou
     struct builder *body = work->attempt->reply->body;
     if (!found->key.data || !may(work, found->key, false))
         return;
-    builder_add_text(body, ",\"key\":");
-    json_add_string(body, found->key);
+    json_add_text(body, ",\"key\":", found->key);
     record_write(body, found);
 }
 
@@ -266,10 +265,8 @@ static enum fault run_many(struct record_work *work, const struct record_request
         return refuse_one(work, ends_page(outcome) ? records_outcome_word(outcome) : "NO_ROOM");
     }
     builder_add_text(body, "]");
-    if (!is_end) {
-        builder_add_text(body, ",\"after\":");
-        json_add_string(body, page.last);
-    }
+    if (!is_end)
+        json_add_text(body, ",\"after\":", page.last);
     builder_add_text(body, "}");
     return FAULT_NONE;
 }

@@ -43,10 +43,8 @@ static bool is_granted(const struct attempt *attempt, struct document_name name)
 /* In place of a document that is closed, or is to be requested again. */
 static void write_instead(struct document_name name, const char *why, struct builder *body)
 {
-    builder_add_text(body, "{\"c\":");
-    json_add_string(body, name.class);
-    builder_add_text(body, ",\"id\":");
-    json_add_string(body, name.id);
+    json_add_text(body, "{\"c\":", name.class);
+    json_add_text(body, ",\"id\":", name.id);
     builder_printf(body, ",\"%s\":true}", why);
 }
 

@@ -60,22 +60,17 @@ static enum fault task_endpoint_check(struct worker_context *worker_context, str
 /* The text of a failure, where the answer has no field of its own for it. */
 static void task_endpoint_add_words(struct builder *out, const struct reply *reply)
 {
-    builder_add_text(out, ",\"message\":");
-    json_add_string(out, bytes_of(reply_words(reply)));
-    if (reply->detail) {
-        builder_add_text(out, ",\"detail\":");
-        json_add_string(out, bytes_of(reply->detail));
-    }
+    json_add_text(out, ",\"message\":", bytes_of(reply_words(reply)));
+    if (reply->detail)
+        json_add_text(out, ",\"detail\":", bytes_of(reply->detail));
 }
 
 static void add_outcome(struct builder *out, const struct task_outcome *outcome, bool with_words)
 {
-    builder_add_text(out, "{\"id\":");
-    json_add_string(out, outcome->id);
+    json_add_text(out, "{\"id\":", outcome->id);
     builder_printf(out, ",\"result\":\"%s\"", outcome->result);
     if (outcome->code) {
-        builder_add_text(out, ",\"code\":");
-        json_add_string(out, bytes_of(outcome->code));
+        json_add_text(out, ",\"code\":", bytes_of(outcome->code));
         builder_printf(out, ",\"retry\":%" PRId64, outcome->attempt);
         if (with_words)
             task_endpoint_add_words(out, &outcome->reply);

@@ -12,8 +12,7 @@ static enum fault request(struct attempt *attempt, const struct issuer *issuer, 
 {
     struct builder param = {0};
     struct task_excess excess;
-    builder_add_text(&param, "{\"fetch\":");
-    json_add_string(&param, issuer->name);
+    json_add_text(&param, "{\"fetch\":", issuer->name);
     builder_add_text(&param, "}");
     const struct task_request request = {
         .operation = attempt->operation,

@@ -219,8 +219,7 @@ static void add_lost(const struct task_scan *scan, struct builder *out, const st
     const struct task *task = &lost->held->task;
     builder_add_bytes(out, out->size ? BYTES(",{\"id\":") : BYTES("{\"id\":"));
     json_add_string(out, task->id);
-    builder_add_text(out, ",\"op\":");
-    json_add_string(out, task->operation);
+    json_add_text(out, ",\"op\":", task->operation);
     builder_printf(out,
                    ",\"startat\":%" PRId64 ",\"retry\":%" PRId64 ",\"why\":\"%s\",\"report\":", lost->start,
                    task->attempt + 1, task_lost_word(&lost->loss));
@@ -230,10 +229,8 @@ static void add_lost(const struct task_scan *scan, struct builder *out, const st
 
 static void add_running(struct builder *out, const struct task *task)
 {
-    builder_add_text(out, "{\"id\":");
-    json_add_string(out, task->id);
-    builder_add_text(out, ",\"op\":");
-    json_add_string(out, task->operation);
+    json_add_text(out, "{\"id\":", task->id);
+    json_add_text(out, ",\"op\":", task->operation);
     builder_printf(out, ",\"qn\":%d,\"starttime\":%" PRId64 "}", task->queue, task->claim);
 }
 

@@ -19,17 +19,13 @@ enum { WAKEUPS_MOST = 4 };
 
 void task_wakeup_add_members(struct builder *out, const struct task *task)
 {
-    builder_add_text(out, "\"id\":");
-    json_add_string(out, task->id);
-    builder_add_text(out, ",\"op\":");
-    json_add_string(out, task->operation);
+    json_add_text(out, "\"id\":", task->id);
+    json_add_text(out, ",\"op\":", task->operation);
     builder_printf(out, ",\"qn\":%d,\"priority\":%d,\"startat\":%lld,\"retry\":%lld,\"batch\":%d",
                    task->queue, task->priority, (long long)task->start, (long long)task->attempt,
                    task->batch);
-    if (task->domain.data) {
-        builder_add_text(out, ",\"domain\":");
-        json_add_string(out, task->domain);
-    }
+    if (task->domain.data)
+        json_add_text(out, ",\"domain\":", task->domain);
 }
 
 /* One socket per process, created on first use; without it nothing is sent. */
@@ -61,8 +57,7 @@ static bool send_text(const char *path, struct bytes text)
 static bool send_wakeup(const char *path, struct bytes ns, const struct task *task)
 {
     struct builder text = {0};
-    builder_add_text(&text, "{\"ns\":");
-    json_add_string(&text, ns);
+    json_add_text(&text, "{\"ns\":", ns);
     if (task) {
         builder_add_text(&text, ",");
         task_wakeup_add_members(&text, task);

@@ -86,8 +86,7 @@ static void spool_refuse(struct spool_work *work, int64_t sequence, const char *
     struct builder *body = work->attempt->reply->body;
     builder_printf(body, "%s{\"n\":%lld,\"code\":", work->has_refused ? "," : "", (long long)sequence);
     json_add_string(body, bytes_of(code));
-    builder_add_text(body, ",\"message\":");
-    json_add_string(body, bytes_of(message));
+    json_add_text(body, ",\"message\":", bytes_of(message));
     builder_add_text(body, "}");
     work->has_refused = true;
 }

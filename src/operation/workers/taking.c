@@ -108,8 +108,7 @@ static void taking_add_text(struct builder *out, const char *name, struct bytes 
 
 static void add_task(struct builder *out, const struct task *task, int64_t until)
 {
-    builder_add_text(out, "{\"id\":");
-    json_add_string(out, task->id);
+    json_add_text(out, "{\"id\":", task->id);
     taking_add_text(out, "op", task->operation);
     builder_add_text(out, ",\"param\":");
     builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));

@@ -97,8 +97,7 @@ void task_rows_write_limit(struct builder *out, struct arena *arena UNUSED, cons
     if (pg_is_null(rows, row, TASK_LIMIT_OF_OPERATION)) {
         builder_printf(out, "{\"qn\":%" PRId64, pg_get_i64(rows, row, TASK_LIMIT_OF_QUEUE));
     } else {
-        builder_add_text(out, "{\"op\":");
-        json_add_string(out, pg_get_text(rows, row, TASK_LIMIT_OF_OPERATION));
+        json_add_text(out, "{\"op\":", pg_get_text(rows, row, TASK_LIMIT_OF_OPERATION));
     }
     if (pg_get_bool(rows, row, TASK_LIMIT_OF_BY_KEY))
         builder_add_text(out, ",\"key\":true");
