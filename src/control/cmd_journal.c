@@ -230,10 +230,9 @@ static int cmd_journal_follow(struct journal_shell *shell, const struct command 
             break;
         bool is_there = stampd_journal_next_record(&answer, &record) == 0;
         struct bytes word = {answer.error.size ? answer.error.data : "", answer.error.size};
-        if (word.size && !bytes_equal(word, BYTES("NOT_FOUND"))) {
-            message_print("%s: %s", command->name, message_quote(shell->control->arena, word));
-            return CONTROL_FAILED;
-        }
+        if (word.size && !bytes_equal(word, BYTES("NOT_FOUND")))
+            return message_end(CONTROL_FAILED, "%s: %s", command->name,
+                               message_quote(shell->control->arena, word));
         if (is_there)
             journal_shell_print(shell, &answer, &record, true);
         else

@@ -22,9 +22,8 @@ static bool is_private(const char *path)
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & (S_IROTH | S_IWOTH)))
         return true; /* the code that reads the file reports what cannot be read */
-    message_print("%s: any user may read or write it (mode %03o): chmod 600, or make a new key", path,
-                  (unsigned)status.st_mode & 0777);
-    return false;
+    return message_refuse("%s: any user may read or write it (mode %03o): chmod 600, or make a new key", path,
+                          (unsigned)status.st_mode & 0777);
 }
 
 bool cmd_key_read(struct control *control, const char *path, struct bytes *key_r)
@@ -34,10 +33,8 @@ bool cmd_key_read(struct control *control, const char *path, struct bytes *key_r
     while (key_r->size && strchr(" \t\r\n", key_r->data[key_r->size - 1]))
         key_r->size--;
     for (size_t i = 0; i < key_r->size; i++)
-        if (key_r->data[i] <= ' ' || key_r->data[i] > '~') {
-            message_print("%s: a key is one word of printable characters", path);
-            return false;
-        }
+        if (key_r->data[i] <= ' ' || key_r->data[i] > '~')
+            return message_refuse("%s: a key is one word of printable characters", path);
     if (!key_r->size)
         message_print("%s: the file is empty", path);
     return key_r->size > 0;
@@ -61,10 +58,8 @@ static void print_digest(const char *setting, struct bytes key, bool is_json)
 bool cmd_key_write(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        message_print("%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (fd < 0)
+        return message_refuse("%s: %s", path, strerror(errno));
     bool is_written = write(fd, text.data, text.size) == (ssize_t)text.size && fsync(fd) == 0;
     if (close(fd) != 0 || !is_written) {
         message_print("%s: %s", path, strerror(errno));
@@ -117,10 +112,8 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (is_queue + is_site + is_archive > 1) {
-        message_print("key new: expected one of --archive, --queue and --site");
-        return CONTROL_WRONG;
-    }
+    if (is_queue + is_site + is_archive > 1)
+        return message_end(CONTROL_WRONG, "key new: expected one of --archive, --queue and --site");
     char key[CMD_KEY_DIGITS + 1];
     if (!cmd_key_make(words[0], key))
         return CONTROL_FAILED;
@@ -147,11 +140,10 @@ static int key_hash(struct control *control, int argc, char **argv)
     struct bytes key;
     if (!cmd_key_read(control, words[0], &key))
         return CONTROL_FAILED;
-    if (key.size < KEY_LEAST) {
-        message_print("%s: a key of %zu characters can be found by trying; %d are the least", words[0],
-                      key.size, KEY_LEAST);
-        return CONTROL_FAILED;
-    }
+    if (key.size < KEY_LEAST)
+        return message_end(CONTROL_FAILED,
+                           "%s: a key of %zu characters can be found by trying; %d are the least", words[0],
+                           key.size, KEY_LEAST);
     print_digest(NULL, key, is_json);
     return CONTROL_DONE;
 }
@@ -228,10 +220,8 @@ int cmd_key_records(struct control *control, int argc, char **argv)
     if (!words)
         return control->status;
     const char *folder = control->settings.records_directory;
-    if (!*folder) {
-        message_print("records_directory is empty: no records are kept on disk");
-        return CONTROL_FAILED;
-    }
+    if (!*folder)
+        return message_end(CONTROL_FAILED, "records_directory is empty: no records are kept on disk");
     if (!ns_keys_need_site(control) ||
         (is_wrap && !cmd_key_records_report(folder, records_seal_wrap(folder))) ||
         (is_new && !cmd_key_records_report(folder, records_seal_make_next(folder, &is_there))))

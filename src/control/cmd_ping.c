@@ -102,10 +102,8 @@ static bool ping_known(struct pinger *pinger)
     bool is_well = true;
     if (!control_load_settings(control))
         return false;
-    if (control_connect_worker(control, control->settings.z_database, &z) != FAULT_NONE) {
-        message_print("the namespaces are not known: database %s", control->settings.z_database);
-        return false;
-    }
+    if (control_connect_worker(control, control->settings.z_database, &z) != FAULT_NONE)
+        return message_refuse("the namespaces are not known: database %s", control->settings.z_database);
     if (!ns_registry_read(control, z, &confs, &count))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -206,10 +204,8 @@ int control_operations(struct control *control, int argc, char **argv)
         return control->status;
     if (!control_load_settings(control))
         return CONTROL_FAILED;
-    if (!module_load_all(&control->settings, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return CONTROL_FAILED;
-    }
+    if (!module_load_all(&control->settings, problem, sizeof problem))
+        return message_end(CONTROL_FAILED, "%s", problem);
     void (*write)(const struct operation *, const char *) = is_json ? write_record : write_line;
     for (size_t i = 0; (operation = registry_get_builtin(i)); i++)
         if (!operation->task.is_internal)

@@ -69,10 +69,8 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
     if (!words)
         return control->status;
     struct curve_key key;
-    if (!push_key_read(words[0], &key, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return CONTROL_FAILED;
-    }
+    if (!push_key_read(words[0], &key, problem, sizeof problem))
+        return message_end(CONTROL_FAILED, "%s", problem);
     explicit_bzero(key.secret, sizeof key.secret);
     print_public(&key, is_json);
     return CONTROL_DONE;

@@ -32,10 +32,8 @@ struct folder_walk {
 
 static bool resource_folder_add(struct folder_walk *walk, const char *name, const char *path)
 {
-    if (walk->count == walk->most) {
-        message_print("%s: more than %zu files; limit_resources is the most", path, walk->most);
-        return false;
-    }
+    if (walk->count == walk->most)
+        return message_refuse("%s: more than %zu files; limit_resources is the most", path, walk->most);
     ARENA_GROW(walk->control->arena, walk->files, walk->count, walk->capacity);
     walk->files[walk->count++] = (struct folder_file){name, path};
     return true;
@@ -68,16 +66,12 @@ static bool visit_folder(struct folder_walk *walk, const char *name, const char 
 static bool resource_folder_visit(struct folder_walk *walk, const char *name, const char *path, int depth)
 {
     struct stat status;
-    if ((depth ? lstat(path, &status) : stat(path, &status)) != 0) {
-        message_print("%s: %m", path);
-        return false;
-    }
+    if ((depth ? lstat(path, &status) : stat(path, &status)) != 0)
+        return message_refuse("%s: %m", path);
     if (S_ISDIR(status.st_mode))
         return visit_folder(walk, name, path, depth);
-    if (!S_ISREG(status.st_mode)) {
-        message_print("%s: neither a file nor a folder", path);
-        return false;
-    }
+    if (!S_ISREG(status.st_mode))
+        return message_refuse("%s: neither a file nor a folder", path);
     const char *slash = strrchr(path, '/');
     return resource_folder_add(walk, *name ? name : slash ? slash + 1 : path, path);
 }
@@ -149,10 +143,8 @@ static bool are_types(const struct put_options *options)
         const char *word = options->types.words[i], *equals = strchr(word, '=');
         const char *expected = !equals || equals == word ? "Expected EXTENSION=TYPE."
                                                          : resource_file_refuse_type(bytes_of(equals + 1));
-        if (expected) {
-            message_print("resource put: --type \"%s\": %s", word, expected);
-            return false;
-        }
+        if (expected)
+            return message_refuse("resource put: --type \"%s\": %s", word, expected);
     }
     const char *expected = options->policy ? resource_file_refuse_policy(bytes_of(options->policy)) : NULL;
     if (expected)
@@ -168,16 +160,12 @@ static bool describe(struct control *control, const struct put_options *options,
     const char *type = declared_type(options, change->path);
     if (!type)
         type = resource_file_type(change->path);
-    if (!type) {
-        message_print("%.*s: its media type must be declared, as --type html=text/html",
-                      (int)change->path.size, change->path.data);
-        return false;
-    }
-    if ((int64_t)change->bytes.size > most) {
-        message_print("%.*s: %zu bytes; limit_resource_bytes is %lld", (int)change->path.size,
-                      change->path.data, change->bytes.size, (long long)most);
-        return false;
-    }
+    if (!type)
+        return message_refuse("%.*s: its media type must be declared, as --type html=text/html",
+                              (int)change->path.size, change->path.data);
+    if ((int64_t)change->bytes.size > most)
+        return message_refuse("%.*s: %zu bytes; limit_resource_bytes is %lld", (int)change->path.size,
+                              change->path.data, change->bytes.size, (long long)most);
     char *digest = arena_alloc(control->arena, CRYPTO_SHA256_HEX + 1);
     crypto_sha256_hex(change->bytes, digest);
     change->file = (struct resource_file){
@@ -308,10 +296,9 @@ static int resource_rm(struct control *control, int argc, char **argv)
         if (!is_path(command.name, changes[count].path))
             return CONTROL_WRONG;
         for (size_t i = 0; i < count; i++)
-            if (bytes_equal(changes[i].path, changes[count].path)) {
-                message_print("%s: \"%s\" is given twice", command.name, words[1 + count]);
-                return CONTROL_WRONG;
-            }
+            if (bytes_equal(changes[i].path, changes[count].path))
+                return message_end(CONTROL_WRONG, "%s: \"%s\" is given twice", command.name,
+                                   words[1 + count]);
     }
     if (!cmd_resource_open_store(control, words[0], &z) ||
         !resource_store_change(control, z, words[0], changes, count, &changed))

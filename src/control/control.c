@@ -25,10 +25,8 @@ bool control_load_settings(struct control *control)
     char problem[1024];
     if (control->has_settings)
         return true;
-    if (!settings_load(&control->settings, control->config, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return false;
-    }
+    if (!settings_load(&control->settings, control->config, problem, sizeof problem))
+        return message_refuse("%s", problem);
     control->has_settings = true;
     return true;
 }
@@ -166,8 +164,8 @@ bool control_check_class(const char *command, const char *class)
 {
     if (item_is_class_name(bytes_of(class)))
         return true;
-    message_print("%s: --class %s: expected a capital, then up to 15 letters and digits", command, class);
-    return false;
+    return message_refuse("%s: --class %s: expected a capital, then up to 15 letters and digits", command,
+                          class);
 }
 
 const char *control_directory(struct arena *arena, const char *variable, const char *name,
@@ -241,10 +239,8 @@ bool control_write_file(struct arena *arena, const char *path, struct bytes text
     path = control_follow(arena, path);
     char *draft = arena_printf(arena, "%s.XXXXXX", path);
     int fd = mkostemp(draft, O_CLOEXEC);
-    if (fd < 0) {
-        message_print("%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (fd < 0)
+        return message_refuse("%s: %s", path, strerror(errno));
     bool is_written = bytes_write(fd, text) && fchmod(fd, (mode_t)mode) == 0 && fsync(fd) == 0;
     int why = errno;
     if (close(fd) != 0 && is_written) {

@@ -107,11 +107,9 @@ static bool shake(const struct journal_shell *shell, const struct shell_link *li
 {
     for (enum tls_outcome outcome; (outcome = tls_shake(link->tls)) != TLS_DONE;) {
         struct pollfd one = {.fd = link->fd, .events = outcome == TLS_READS ? POLLIN : POLLOUT};
-        if (outcome == TLS_ENDED || poll(&one, 1, (int)shell->timeout_s * 1000) <= 0) {
-            message_print("%s: TLS: %s", shell->connect,
-                          outcome == TLS_ENDED ? tls_why(link->tls) : "no answer");
-            return false;
-        }
+        if (outcome == TLS_ENDED || poll(&one, 1, (int)shell->timeout_s * 1000) <= 0)
+            return message_refuse("%s: TLS: %s", shell->connect,
+                                  outcome == TLS_ENDED ? tls_why(link->tls) : "no answer");
     }
     return true;
 }
@@ -121,14 +119,10 @@ static int open_sealed(struct journal_shell *shell)
     struct tls_client *client;
     char host[HOST_MOST], problem[PROBLEM_BYTES];
     const char *port;
-    if (!journal_shell_split(shell->connect, host, &port)) {
-        message_print("--connect %s: HOST:PORT is expected", shell->connect);
-        return CONTROL_WRONG;
-    }
-    if (!tls_client_create(&client, shell->ca, shell->is_insecure, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return CONTROL_FAILED;
-    }
+    if (!journal_shell_split(shell->connect, host, &port))
+        return message_end(CONTROL_WRONG, "--connect %s: HOST:PORT is expected", shell->connect);
+    if (!tls_client_create(&client, shell->ca, shell->is_insecure, problem, sizeof problem))
+        return message_end(CONTROL_FAILED, "%s", problem);
     signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to the socket */
     struct shell_link *link = calloc(1, sizeof *link);
     int fd = link ? connect_to(shell, host, port) : -1;
@@ -168,10 +162,8 @@ static int journal_shell_enter(struct journal_shell *shell, const char *command)
 {
     struct secret key;
     char problem[PROBLEM_BYTES];
-    if (!secret_read(&key, "--key-file", shell->key_file, problem, sizeof problem)) {
-        message_print("%s: %s", command, problem);
-        return CONTROL_FAILED;
-    }
+    if (!secret_read(&key, "--key-file", shell->key_file, problem, sizeof problem))
+        return message_end(CONTROL_FAILED, "%s: %s", command, problem);
     int error = stampd_journal_enter(shell->journal, shell->ns, key.text);
     secret_erase(&key);
     if (error)
@@ -182,14 +174,10 @@ static int journal_shell_enter(struct journal_shell *shell, const char *command)
 
 int journal_shell_open(struct journal_shell *shell, const char *command, bool needs_key)
 {
-    if (shell->connect && shell->socket) {
-        message_print("%s: either --socket or --connect is expected", command);
-        return CONTROL_WRONG;
-    }
-    if (!shell->ns != !shell->key_file || (needs_key && !shell->ns)) {
-        message_print("%s: --ns and --key-file are expected", command);
-        return CONTROL_WRONG;
-    }
+    if (shell->connect && shell->socket)
+        return message_end(CONTROL_WRONG, "%s: either --socket or --connect is expected", command);
+    if (!shell->ns != !shell->key_file || (needs_key && !shell->ns))
+        return message_end(CONTROL_WRONG, "%s: --ns and --key-file are expected", command);
     int status = shell->connect ? open_sealed(shell) : open_plain(shell);
     if (status == CONTROL_DONE && shell->ns)
         status = journal_shell_enter(shell, command);
@@ -213,15 +201,14 @@ int journal_shell_run(struct journal_shell *shell, const char *command,
                       const struct stampd_journal_request *request, struct stampd_journal_answer *answer_r)
 {
     int error = stampd_journal_run(shell->journal, request, answer_r);
-    if (error) {
-        message_print("%s: %s", command, error == EINVAL ? "a key or a value is too long" : strerror(error));
-        return CONTROL_FAILED;
-    }
+    if (error)
+        return message_end(CONTROL_FAILED, "%s: %s", command,
+                           error == EINVAL ? "a key or a value is too long" : strerror(error));
     shell->stamp = stampd_journal_stamp(answer_r);
     if (!answer_r->error.size)
         return CONTROL_DONE;
-    message_print("%s: %s", command, message_quote(shell->control->arena, bytes_from(answer_r->error)));
-    return CONTROL_FAILED;
+    return message_end(CONTROL_FAILED, "%s: %s", command,
+                       message_quote(shell->control->arena, bytes_from(answer_r->error)));
 }
 
 /* --- values --- */

@@ -121,16 +121,14 @@ static bool options_take_value(const struct command *command, const struct optio
     } else if (line->text) {
         *line->text = value;
     } else if (line->words) {
-        if (line->words->count == OPTION_WORDS_MOST) {
-            message_print("%s: --%s: given more than %d times", command->name, line->name, OPTION_WORDS_MOST);
-            return false;
-        }
+        if (line->words->count == OPTION_WORDS_MOST)
+            return message_refuse("%s: --%s: given more than %d times", command->name, line->name,
+                                  OPTION_WORDS_MOST);
         line->words->words[line->words->count++] = value;
     } else if (!bytes_to_i64(bytes_of(value), line->number) || *line->number < line->least ||
                *line->number > line->most) {
-        message_print("%s: --%s %s: expected a number from %lld to %lld", command->name, line->name, value,
-                      (long long)line->least, (long long)line->most);
-        return false;
+        return message_refuse("%s: --%s %s: expected a number from %lld to %lld", command->name, line->name,
+                              value, (long long)line->least, (long long)line->most);
     }
     return true;
 }

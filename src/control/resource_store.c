@@ -30,11 +30,9 @@ bool resource_store_list(struct control *control, struct pg *z, const char *code
         struct stored_resource *one = &(*files_r)[i];
         one->path = pg_get_text(result, (int)i, 0);
         one->content = pg_get_text(result, (int)i, 1);
-        if (!resource_file_read(control->arena, one->content, &one->file)) {
-            message_print("%s: the entry of %.*s in the list of files is malformed", code,
-                          (int)one->path.size, one->path.data);
-            return false;
-        }
+        if (!resource_file_read(control->arena, one->content, &one->file))
+            return message_refuse("%s: the entry of %.*s in the list of files is malformed", code,
+                                  (int)one->path.size, one->path.data);
     }
     return true;
 }
@@ -54,10 +52,8 @@ bool resource_store_get(struct control *control, struct pg *z, const char *code,
                        "collate \"C\"",
                        &params, &result))
         return false;
-    if (!pg_rows(result)) {
-        message_print("%s: there is no file %.*s", code, (int)path.size, path.data);
-        return false;
-    }
+    if (!pg_rows(result))
+        return message_refuse("%s: there is no file %.*s", code, (int)path.size, path.data);
     for (int i = 0; i < pg_rows(result) && is_whole; i++) {
         if (!pg_get_bool(result, i, 0))
             continue;

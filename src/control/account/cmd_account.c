@@ -432,11 +432,9 @@ static int account_whois(struct control *control, int argc, char **argv)
     if (!account_run(&account, "whois", account.is_address ? "address" : "name",
                      quoted(control->arena, bytes_of(account.name)), &out))
         return CONTROL_FAILED;
-    if (!text_of(out, "account").size) {
-        message_print("%s: nobody is found by this %s", command.name,
-                      account.is_address ? "address" : "name");
-        return CONTROL_FAILED;
-    }
+    if (!text_of(out, "account").size)
+        return message_end(CONTROL_FAILED, "%s: nobody is found by this %s", command.name,
+                           account.is_address ? "address" : "name");
     printf("%s\n", shown(control->arena, text_of(out, "account")));
     return CONTROL_DONE;
 }

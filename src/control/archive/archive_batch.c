@@ -51,9 +51,8 @@ void archive_batch_destroy(struct archive_batch *batch)
 
 static bool archive_batch_complain(struct bytes line, const char *problem)
 {
-    message_print("%s, not %.*s%s", problem, (int)(line.size < 100 ? line.size : 100), line.data,
-                  line.size < 100 ? "" : "…");
-    return false;
+    return message_refuse("%s, not %.*s%s", problem, (int)(line.size < 100 ? line.size : 100), line.data,
+                          line.size < 100 ? "" : "…");
 }
 
 static bool check_attachments(struct archive_batch *batch, struct bytes line,
@@ -183,8 +182,7 @@ static bool copy_in(struct archive_batch *batch, const char *sql, const struct b
 {
     if (!rows->size || pg_copy_in(batch->pg, sql, builder_bytes(rows)) == FAULT_NONE)
         return true;
-    message_print("storing documents: %s", pg_message(batch->pg));
-    return false;
+    return message_refuse("storing documents: %s", pg_message(batch->pg));
 }
 
 static bool has_versions(const struct archive_document *document)
@@ -193,9 +191,8 @@ static bool has_versions(const struct archive_document *document)
     if (header->version > 0 && document->is_deleted == !header->ctime && header->ctime <= header->version &&
         header->dtime <= header->version)
         return true;
-    message_print("%.*s/%.*s: \"v\", \"ct\" and \"dt\" are not those of a document", (int)header->class.size,
-                  header->class.data, (int)header->id.size, header->id.data);
-    return false;
+    return message_refuse("%.*s/%.*s: \"v\", \"ct\" and \"dt\" are not those of a document",
+                          (int)header->class.size, header->class.data, (int)header->id.size, header->id.data);
 }
 
 bool archive_batch_restore(struct archive_batch *batch, struct archive_sum *sum)
@@ -307,8 +304,7 @@ bool archive_merge_recorded(struct pg *pg, struct archive_batch *batch, bool del
             return false;
         clock_sleep_ms(MERGE_PAUSE_MS); /* others hold its documents */
     }
-    message_print("documents are locked by others for too long");
-    return false;
+    return message_refuse("documents are locked by others for too long");
 }
 
 struct recorded_merge {

@@ -79,8 +79,7 @@ bool archive_filter_store(struct control *control, const struct data_keys *keys,
         encrypted += data_keys_encrypts_ids(keys, bytes_of(filter->classes[c]));
     if (!filter->class_count || (encrypted && encrypted < filter->class_count)) {
         /* the database would read the id in clear, for the other classes */
-        message_print("--id is expected with --class, of classes with encrypted ids or of others");
-        return false;
+        return message_refuse("--id is expected with --class, of classes with encrypted ids or of others");
     }
     const char **ids = ARENA_ARRAY(arena, const char *, filter->class_count * filter->id_count);
     size_t count = 0;

@@ -15,10 +15,8 @@ bool archive_key_read(struct control *control, const char *path, struct bytes *k
     *key_r = NO_BYTES;
     if (!path)
         return true;
-    if (!secret_read(&secret, "key-file", path, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return false;
-    }
+    if (!secret_read(&secret, "key-file", path, problem, sizeof problem))
+        return message_refuse("%s", problem);
     size_t size = strlen(secret.text);
     *key_r = (struct bytes){arena_copy(control->arena, secret.text, size), size};
     secret_erase(&secret);

@@ -40,8 +40,7 @@ struct archive_reader {
 
 static bool archive_reader_complain(const struct archive_reader *reader, const char *why)
 {
-    message_print("%s: %s", reader->path, why);
-    return false;
+    return message_refuse("%s: %s", reader->path, why);
 }
 
 static bool read_piece(void *context, struct bytes *bytes_r)
@@ -181,8 +180,7 @@ bool archive_reader_take(struct archive_reader *reader, bool (*take)(void *conte
         return true;
     char name[BLOB_HEX + 1];
     blob_store_write_digest(&reader->file, name);
-    message_print("%s: damaged: the file %s has other bytes than its digest", reader->path, name);
-    return false;
+    return message_refuse("%s: damaged: the file %s has other bytes than its digest", reader->path, name);
 }
 
 static bool check_member(struct archive_reader *reader, struct bytes name, struct bytes bytes)
@@ -428,11 +426,9 @@ static bool check_digests(struct verification *verification, struct bytes bytes)
         const struct archive_member *present = &contents->members[i];
         if (!member || !bytes_equal(archive_reader_text_of(member, "name"), present->name) ||
             archive_reader_number_of(member, "size") != present->size ||
-            !bytes_equal(archive_reader_text_of(member, "sha256"), present->sha256)) {
-            message_print("%s: damaged: the member %.*s is not what was written", verification->reader->path,
-                          (int)present->name.size, present->name.data);
-            return false;
-        }
+            !bytes_equal(archive_reader_text_of(member, "sha256"), present->sha256))
+            return message_refuse("%s: damaged: the member %.*s is not what was written",
+                                  verification->reader->path, (int)present->name.size, present->name.data);
     }
     if (member)
         return archive_reader_complain(verification->reader, "damaged: a member is missing");

@@ -88,10 +88,9 @@ static bool read_ids(struct archive_ordering *ordering, const char *class, struc
         struct bytes id = {arena_copy(arena, row.fields[0].data, row.fields[0].size), row.fields[0].size};
         ARENA_GROW(arena, list, count, room);
         list[count].stored = id.data;
-        if (!data_keys_open_id(ordering->keys, arena, bytes_of(class), &id)) {
-            message_print("%s: an id cannot be decrypted: it was altered, or is of another class", class);
-            return false;
-        }
+        if (!data_keys_open_id(ordering->keys, arena, bytes_of(class), &id))
+            return message_refuse("%s: an id cannot be decrypted: it was altered, or is of another class",
+                                  class);
         list[count++].id = id;
     }
     if (fault)
@@ -264,8 +263,7 @@ static bool next_row(struct side *side, int columns)
     if (pg_copy_next(side->pg, &side->row) == FAULT_NONE &&
         (side->row.count == 0 || side->row.count == columns))
         return true;
-    message_print("reading the documents: %s", pg_message(side->pg));
-    return false;
+    return message_refuse("reading the documents: %s", pg_message(side->pg));
 }
 
 bool archive_rows_open(struct control *control, const struct archive_snapshot *snapshot,
@@ -361,11 +359,10 @@ static bool take_item(struct archive_rows *rows, const struct archive_header *he
     struct bytes content = fields[CONTENT];
     struct item_place place = {
         fields[CLASS], header->id, fields[ICLASS], fields[KEY], pg_copy_bool(fields[RAW]), BYTES("")};
-    if (!data_keys_open_item(rows->keys, rows->arena, &place, &content)) {
-        message_print("%.*s/%.*s: an item cannot be decrypted: it was altered, or is of another place",
-                      (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
-        return false;
-    }
+    if (!data_keys_open_item(rows->keys, rows->arena, &place, &content))
+        return message_refuse(
+            "%.*s/%.*s: an item cannot be decrypted: it was altered, or is of another place",
+            (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
     const struct archive_item item = {fields[ICLASS],           place.key, pg_copy_i64(fields[IVERSION]),
                                       pg_copy_i64(fields[VOP]), content,   place.is_raw};
     if (rows->keys->count)

@@ -42,8 +42,7 @@ static bool seal_bytes(void *context, struct bytes bytes)
 
 static bool archive_writer_complain(const struct archive_writer *writer, const char *why)
 {
-    message_print("%s: %s", writer->path, why);
-    return false;
+    return message_refuse("%s: %s", writer->path, why);
 }
 
 /* A device or pipe is written in place. */

@@ -25,10 +25,8 @@ static bool cmd_export_are_right(const struct export_options *options, const cha
     for (int i = 0; i < options->classes.count; i++)
         if (!control_check_class("export", options->classes.words[i]))
             return false;
-    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
-        message_print("export: an archive is not for a terminal; name a FILE or redirect it");
-        return false;
-    }
+    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+        return message_refuse("export: an archive is not for a terminal; name a FILE or redirect it");
     return true;
 }
 

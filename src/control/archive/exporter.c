@@ -138,10 +138,9 @@ static bool exporter_files_take_file(struct files_export *writing, const struct 
 static bool exporter_files_write_one(struct files_export *writing, const struct pg_copy_row *row)
 {
     struct blob_digest digest;
-    if (row->fields[DIGEST].size != sizeof digest || !row->fields[SIZE].data) {
-        message_print("%s: an attachment refers to a file that is not registered", writing->export->database);
-        return false;
-    }
+    if (row->fields[DIGEST].size != sizeof digest || !row->fields[SIZE].data)
+        return message_refuse("%s: an attachment refers to a file that is not registered",
+                              writing->export->database);
     memcpy(&digest, row->fields[DIGEST].data, sizeof digest);
     return exporter_files_take_file(writing, &digest, pg_copy_i64(row->fields[SIZE]));
 }
@@ -168,11 +167,10 @@ static bool add_sealed(struct control *control, const struct data_keys *keys, st
     arena_reset(scratch);
     if (!data_keys_open_id(keys, scratch, place.class, &place.id) ||
         !data_keys_open_item(keys, scratch, &place, &content) ||
-        !attachment_read(scratch, content, &attachment)) {
-        message_print("%.*s/%.*s: an attachment cannot be decrypted: it was altered, or is of another place",
-                      (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
-        return false;
-    }
+        !attachment_read(scratch, content, &attachment))
+        return message_refuse(
+            "%.*s/%.*s: an attachment cannot be decrypted: it was altered, or is of another place",
+            (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
     ARENA_GROW(control->arena, list->files, list->count, list->room);
     attachment.mime = NO_BYTES;
     list->files[list->count++] = attachment;
@@ -302,9 +300,8 @@ static bool find_since(struct export *export)
     /* What was deleted after that version and is purged already would be missing. */
     if (export->report->snapshot.floor <= after)
         return true;
-    message_print("deletions up to %lld are purged, some of them after %lld: export all documents",
-                  (long long)export->report->snapshot.floor, (long long)after);
-    return false;
+    return message_refuse("deletions up to %lld are purged, some of them after %lld: export all documents",
+                          (long long)export->report->snapshot.floor, (long long)after);
 }
 
 /* --- the manifest --- */

@@ -46,8 +46,7 @@ bool import_progress_read(struct control *control, struct pg *pg, bool *is_there
     };
     if (read_sum(control->arena, pg_get_text(row, 0, 4), &progress_r->sum))
         return true;
-    message_print("the record of the interrupted import is malformed; import --abandon removes it");
-    return false;
+    return message_refuse("the record of the interrupted import is malformed; import --abandon removes it");
 }
 
 enum import_beginning import_progress_take(struct control *control, struct pg *pg, const char *code,

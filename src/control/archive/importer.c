@@ -422,10 +422,9 @@ static bool importer_verify(struct import *import)
         import->done.members = IMPORT_VERIFIED; /* the schema may change them */
         return import_progress_move(import->target.pg, &import->done);
     }
-    message_print("%s: its documents are not those of the archive: it was written to meanwhile; "
-                  "import --abandon %s removes them",
-                  import->options->code, import->options->code);
-    return false;
+    return message_refuse("%s: its documents are not those of the archive: it was written to meanwhile; "
+                          "import --abandon %s removes them",
+                          import->options->code, import->options->code);
 }
 
 /* --- the rest --- */
@@ -528,10 +527,8 @@ bool importer_abandon(struct control *control, const char *code)
         !import_progress_lock(control, import.target.pg) ||
         !import_progress_read(control, import.target.pg, &is_there, &import.done))
         return false;
-    if (!is_there) {
-        message_print("%s: no import was interrupted", code);
-        return false;
-    }
+    if (!is_there)
+        return message_refuse("%s: no import was interrupted", code);
     if (!import.done.is_merge && !control_execute(import.target.pg, "removing the documents",
                                                   "truncate stampd.doc, stampd.item, stampd.blob_ref"))
         return false;

@@ -50,10 +50,10 @@ static bool check_batch(struct control *control, const struct ns_target *target,
             missing = blob_store_digits(arena, &digests[i]);
             break;
         }
-    message_print("the file %.*s is not in the archive, and %s does not have it: import the archive before it"
-                  " first, or export without --since and --no-files",
-                  (int)missing.size, missing.data, target->conf->code);
-    return false;
+    return message_refuse(
+        "the file %.*s is not in the archive, and %s does not have it: import the archive before it"
+        " first, or export without --since and --no-files",
+        (int)missing.size, missing.data, target->conf->code);
 }
 
 bool importer_files_check(struct control *control, const struct ns_target *target,
@@ -123,9 +123,8 @@ static bool touch(struct importer_files *files, const struct blob_digest *digest
 
 static bool importer_files_complain(const struct importer_files *files, const char *what)
 {
-    message_print("%s: %s: blob_directory = %s", files->database, what,
-                  files->control->settings.blob_directory);
-    return false;
+    return message_refuse("%s: %s: blob_directory = %s", files->database, what,
+                          files->control->settings.blob_directory);
 }
 
 /* Once it is registered no cleaner removes it, but one may have done so just before. */

@@ -25,8 +25,7 @@ struct backup_draft {
 
 static bool backup_draft_fail(const char *path)
 {
-    message_print("%s: %s", path, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", path, strerror(errno));
 }
 
 /* What is there is not written into: it may be a link to another file, or a pipe. */
@@ -138,8 +137,7 @@ enum { SHELF_NAME = 2, DIGEST_NAME = 64, HEADER_NAME = 16, PIECE = 1 << 20 };
 
 static bool backup_files_fail(const char *path)
 {
-    message_print("%s: %s", path, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", path, strerror(errno));
 }
 
 static bool is_hex(const char *name, size_t size)

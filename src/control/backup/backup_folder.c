@@ -20,8 +20,7 @@ enum { FORMAT = 1 };
 
 static bool backup_folder_fail(const char *path)
 {
-    message_print("%s: %s", path, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", path, strerror(errno));
 }
 
 /* --- JSON --- */
@@ -33,8 +32,7 @@ static bool backup_folder_read_object(struct control *control, const char *path,
         return false;
     if (json_is_tree(control->arena, text, 2, 2, object_r) && (*object_r)->kind == JSON_OBJECT)
         return true;
-    message_print("%s: expected a JSON object as stampctl has written it", path);
-    return false;
+    return message_refuse("%s: expected a JSON object as stampctl has written it", path);
 }
 
 /* NULL: the member is no text, or an empty one. */
@@ -128,10 +126,8 @@ bool backup_folder_open(struct control *control, const char *path, struct backup
     const char *absolute = arena_copy(control->arena, whole, strlen(whole));
     free(whole);
     const char *settings = arena_printf(control->arena, "%s/backup.json", absolute);
-    if (access(settings, F_OK) != 0 && errno == ENOENT) {
-        message_print("%s: no backup is kept there (stampctl backup init %s)", path, path);
-        return false;
-    }
+    if (access(settings, F_OK) != 0 && errno == ENOENT)
+        return message_refuse("%s: no backup is kept there (stampctl backup init %s)", path, path);
     if (!backup_folder_read_object(control, settings, &object))
         return false;
     *folder_r = (struct backup_folder){
@@ -149,8 +145,7 @@ bool backup_folder_open(struct control *control, const char *path, struct backup
         folder_r->slot && folder_r->tools && folder_r->system && folder_r->timeline > 0 &&
         segment >= 1 << 20 && segment <= 1 << 30 && (segment & (segment - 1)) == 0)
         return true;
-    message_print("%s: not the settings of a backup of this release", settings);
-    return false;
+    return message_refuse("%s: not the settings of a backup of this release", settings);
 }
 
 bool backup_folder_lock(struct control *control, const struct backup_folder *folder, const char *name,
@@ -163,8 +158,7 @@ bool backup_folder_lock(struct control *control, const struct backup_folder *fol
         return backup_folder_fail(path);
     if (flock(fd, is_waiting ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
         return true;
-    message_print("%s: another stampctl is at work there", folder->path);
-    return false;
+    return message_refuse("%s: another stampctl is at work there", folder->path);
 }
 
 bool backup_folder_is_empty(const char *path)
@@ -213,8 +207,7 @@ static bool read_base(struct control *control, const char *path, const char *nam
         backup_folder_position(bytes_of(start), &base_r->start) &&
         backup_folder_position(bytes_of(end), &base_r->end))
         return true;
-    message_print("%s: not the note of a base backup", path);
-    return false;
+    return message_refuse("%s: not the note of a base backup", path);
 }
 
 static int backup_folder_compare_names(const void *a, const void *b)
@@ -303,8 +296,7 @@ static bool backup_folder_measure(struct control *control, const char *path, str
         find_value(&rest, "\"End-LSN\": \"", '"', &end) && backup_folder_position(start, &base->start) &&
         backup_folder_position(end, &base->end))
         return true;
-    message_print("%s: it names no positions in the log", path);
-    return false;
+    return message_refuse("%s: it names no positions in the log", path);
 }
 
 static const char *position_text(struct control *control, uint64_t position)

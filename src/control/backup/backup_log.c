@@ -98,10 +98,8 @@ bool backup_log_list(struct control *control, const struct backup_folder *folder
 {
     *log_r = (struct backup_log){.path = path};
     DIR *directory = opendir(path);
-    if (!directory) {
-        message_print("%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (!directory)
+        return message_refuse("%s: %s", path, strerror(errno));
     for (struct dirent *entry; (entry = readdir(directory));)
         backup_log_take_file(control, folder, log_r, entry->d_name);
     closedir(directory);
@@ -224,10 +222,8 @@ bool backup_log_prune(struct control *control, const struct backup_folder *folde
     for (size_t i = 0; i < log->count && log->numbers[i] < from; i++) {
         const char *path = arena_printf(control->arena, "%s/%s", log->path,
                                         backup_log_name(control, folder, log->numbers[i]));
-        if (unlink(path) != 0) {
-            message_print("%s: %s", path, strerror(errno));
-            return false;
-        }
+        if (unlink(path) != 0)
+            return message_refuse("%s: %s", path, strerror(errno));
         (*removed_r)++;
     }
     return true;

@@ -145,9 +145,8 @@ static bool refuse_stored(const void *context UNUSED, struct control *own, const
     if (!pg_rows(row))
         return true;
     struct bytes store = pg_get_text(row, 0, 0);
-    message_print("%s: the object store %.*s has files, and the setting object_stores_file is empty", code,
-                  (int)store.size, store.data);
-    return false;
+    return message_refuse("%s: the object store %.*s has files, and the setting object_stores_file is empty",
+                          code, (int)store.size, store.data);
 }
 
 /* --- all namespaces --- */
@@ -196,8 +195,7 @@ enum { PIECE = 1 << 20, SHELF = 2, MARK = 8 };
 
 static bool backup_objects_fail(const char *path)
 {
-    message_print("%s: %s", path, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", path, strerror(errno));
 }
 
 bool backup_objects_are_used(struct control *control, const struct backup_folder *folder)

@@ -34,14 +34,12 @@ bool backup_tool_check_user(const char *user)
     const struct passwd *found = find_user(user);
     if (!found)
         return false;
-    if (found->pw_uid == 0) {
-        message_print("the tools of PostgreSQL do not run as root: name another system user by --user");
-        return false;
-    }
+    if (found->pw_uid == 0)
+        return message_refuse(
+            "the tools of PostgreSQL do not run as root: name another system user by --user");
     if (geteuid() == 0 || geteuid() == found->pw_uid)
         return true;
-    message_print("run this command as root, or as %s", user);
-    return false;
+    return message_refuse("run this command as root, or as %s", user);
 }
 
 bool backup_tool_give(const char *user, const char *path)
@@ -53,8 +51,7 @@ bool backup_tool_give(const char *user, const char *path)
         return false;
     if (lchown(path, found->pw_uid, found->pw_gid) == 0)
         return true;
-    message_print("%s: %s", path, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", path, strerror(errno));
 }
 
 const char *backup_tool_conninfo(struct control *control, const struct backup_folder *folder)
@@ -172,18 +169,15 @@ bool backup_tool_run(struct control *control, const struct backup_folder *folder
     pid_t pid = backup_tool_start(control, folder, words, -1, false);
     if (pid > 0)
         return backup_tool_end(pid, words[0], NULL);
-    message_print("%s: %s", words[0], strerror(errno));
-    return false;
+    return message_refuse("%s: %s", words[0], strerror(errno));
 }
 
 bool backup_tool_read(struct control *control, const struct backup_folder *folder, const char *const *words,
                       void (*take)(void *context, struct bytes line), void *context, bool *ok_r)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        message_print("%s: %s", words[0], strerror(errno));
-        return false;
-    }
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return message_refuse("%s: %s", words[0], strerror(errno));
     pid_t pid = backup_tool_start(control, folder, words, ends[1], ok_r != NULL);
     close(ends[1]);
     if (pid > 0)

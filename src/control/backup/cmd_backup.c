@@ -152,9 +152,8 @@ static bool may_leave_out(struct control *control, const struct backup_folder *f
 {
     if (is_without || backup_objects_are_used(control, folder) || backup_rows_refuse_stored(control))
         return true;
-    message_print("%s: nothing was copied; --without-objects leaves out what only object stores have",
-                  folder->path);
-    return false;
+    return message_refuse("%s: nothing was copied; --without-objects leaves out what only object stores have",
+                          folder->path);
 }
 
 /* Of the files that were copied: is none missing?  Reports how many are. */

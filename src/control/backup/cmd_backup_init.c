@@ -71,8 +71,8 @@ static bool cmd_backup_init_is_name(const char *option, const char *name)
     size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (size && !name[size] && size <= NAME_MOST)
         return true;
-    message_print("backup init: --%s %s: expected 1 to %d of a-z, 0-9 and _", option, name, NAME_MOST);
-    return false;
+    return message_refuse("backup init: --%s %s: expected 1 to %d of a-z, 0-9 and _", option, name,
+                          NAME_MOST);
 }
 
 /* The right REPLICATION and nothing else: it reads no table by SQL. */
@@ -93,11 +93,10 @@ static bool make_role(struct control *control, struct pg *pg, const struct backu
         return false;
     if (pg_get_bool(row, 0, 0))
         return true;
-    message_print(
+    return message_refuse(
         "the role %s exists but may not replicate: alter role %s login replication, or choose another "
         "one by --role",
         folder->role, folder->role);
-    return false;
 }
 
 static bool has_slot(struct control *control, struct pg *pg, const char *slot, bool *is_there_r)
@@ -133,29 +132,24 @@ static bool make_folder(struct control *control, const struct cluster *cluster, 
     if (access(settings, F_OK) == 0) {
         if (!backup_folder_open(control, folder->path, &present))
             return false;
-        if (strcmp(present.system, folder->system) != 0 || present.timeline != folder->timeline) {
-            message_print(
+        if (strcmp(present.system, folder->system) != 0 || present.timeline != folder->timeline)
+            return message_refuse(
                 "%s: it is of another cluster, or from before a restore or a fail-over of this one: "
                 "begin another folder",
                 folder->path);
-            return false;
-        }
         *folder = present;
         return backup_tool_check_user(folder->user);
     }
-    if (!backup_folder_is_empty(folder->path)) {
-        message_print("%s: not empty", folder->path);
-        return false;
-    }
+    if (!backup_folder_is_empty(folder->path))
+        return message_refuse("%s: not empty", folder->path);
     if (!backup_tool_check_user(folder->user) || !has_slot(control, cluster->pg, folder->slot, &is_there))
         return false;
     if (!is_there)
         return backup_folder_create(control, folder);
-    message_print(
+    return message_refuse(
         "the slot %s exists already, perhaps of another folder: choose another name by --slot, or drop "
         "it by select pg_drop_replication_slot('%s')",
         folder->slot, folder->slot);
-    return false;
 }
 
 static void drop_line(void *context, struct bytes line)
@@ -172,11 +166,10 @@ static bool try_connection(struct control *control, const struct backup_folder *
     const char *const words[] = {"psql", "-X", "-w", "-d", where, "-c", "IDENTIFY_SYSTEM", NULL};
     if (backup_tool_read(control, folder, words, drop_line, NULL, NULL))
         return true;
-    message_print(
+    return message_refuse(
         "the system user %s cannot connect as the role %s for replication; pg_hba.conf needs a line as "
         "\"local replication %s peer\", and a reload",
         folder->user, folder->role, folder->role);
-    return false;
 }
 
 static bool init(struct control *control, struct backup_folder *folder)
@@ -227,10 +220,8 @@ int cmd_backup_init(struct control *control, int argc, char **argv)
         return control->status;
     if (!cmd_backup_init_is_name("role", folder.role) || !cmd_backup_init_is_name("slot", folder.slot))
         return CONTROL_WRONG;
-    if (words[0][0] != '/') {
-        message_print("backup init: %s: expected an absolute path", words[0]);
-        return CONTROL_WRONG;
-    }
+    if (words[0][0] != '/')
+        return message_end(CONTROL_WRONG, "backup init: %s: expected an absolute path", words[0]);
     folder.path = words[0];
     return init(control, &folder) ? CONTROL_DONE : CONTROL_FAILED;
 }

@@ -44,9 +44,8 @@ static void cmd_backup_return_count(struct returning *returning, const struct ba
 
 static bool report_store(const struct returning *returning)
 {
-    message_print("%s: %s: %s", returning->row->store, returning->row->object,
-                  object_store_problem(returning->store));
-    return false;
+    return message_refuse("%s: %s: %s", returning->row->store, returning->row->object,
+                          object_store_problem(returning->store));
 }
 
 static bool check_piece(void *context, struct bytes piece)
@@ -171,8 +170,7 @@ static bool put_object(struct returning *returning, const char *copy, bool *is_s
         return report_store(returning);
     if (size == row->size)
         return true;
-    message_print("%s: %s: the store does not have what was written", row->store, row->object);
-    return false;
+    return message_refuse("%s: %s: the store does not have what was written", row->store, row->object);
 }
 
 static bool return_object(struct returning *returning, const struct backup_row *row)

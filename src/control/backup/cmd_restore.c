@@ -35,8 +35,7 @@ struct restore {
 
 static bool cmd_restore_fail(const char *path)
 {
-    message_print("%s: %s", path, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", path, strerror(errno));
 }
 
 /* --- what is to be restored --- */
@@ -81,24 +80,20 @@ static bool choose_owner(struct restore *restore)
         restore->owner = arena_copy(restore->control->arena, user->pw_name, strlen(user->pw_name));
         return true;
     }
-    message_print(
+    return message_refuse(
         "restore: PostgreSQL does not run as root: name its system user by --owner, as --owner postgres");
-    return false;
 }
 
 static bool cmd_restore_is_free(const struct restore *restore)
 {
     struct stat status;
-    if (!backup_folder_is_empty(restore->to)) {
-        message_print("%s: not empty: a data directory is never overwritten; move it away first",
-                      restore->to);
-        return false;
-    }
+    if (!backup_folder_is_empty(restore->to))
+        return message_refuse("%s: not empty: a data directory is never overwritten; move it away first",
+                              restore->to);
     if (lstat(restore->draft, &status) != 0)
         return true;
-    message_print("%s: left by an interrupted restore, or another one is running: remove it first",
-                  restore->draft);
-    return false;
+    return message_refuse("%s: left by an interrupted restore, or another one is running: remove it first",
+                          restore->draft);
 }
 
 /* --- the data directory --- */
@@ -160,9 +155,8 @@ static bool copy_log(struct restore *restore, struct backup_log *copied_r)
         return false;
     if (backup_log_is_whole(copied_r, first, &missing))
         return true;
-    message_print("%s: segment %s of the log is missing or damaged", archive,
-                  backup_log_name(control, &restore->folder, missing));
-    return false;
+    return message_refuse("%s: segment %s of the log is missing or damaged", archive,
+                          backup_log_name(control, &restore->folder, missing));
 }
 
 static bool check_log(struct restore *restore, const struct backup_log *log)
@@ -173,20 +167,17 @@ static bool check_log(struct restore *restore, const struct backup_log *log)
     as_caller.user = NULL;
     if (!backup_log_examine(control, &as_caller, log, restore->base->start, true, &content))
         return false;
-    if (!content.is_sound) {
-        message_print("%s/log: altered: a record of a complete segment is not as PostgreSQL wrote it "
-                      "(stampctl backup check %s)",
-                      restore->folder.path, restore->folder.path);
-        return false;
-    }
+    if (!content.is_sound)
+        return message_refuse("%s/log: altered: a record of a complete segment is not as PostgreSQL wrote it "
+                              "(stampctl backup check %s)",
+                              restore->folder.path, restore->folder.path);
     if (!restore->time_us || content.newest_us >= restore->time_us)
         return true;
-    message_print(
+    return message_refuse(
         "%s: the newest commit in the log is of %s, before the time; leave out --target-time to restore "
         "all",
         restore->folder.path,
         content.newest_us ? cmd_backup_time(control, content.newest_us / MS_US) : "no time");
-    return false;
 }
 
 /* Later lines take precedence over those that the cluster had. */

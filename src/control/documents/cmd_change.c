@@ -141,15 +141,11 @@ static bool change_is_right(struct control *control, const struct change_options
     static const char *const names[] = {"where", "id", "merge"};
     if (!target_is_right(&options->target, "change"))
         return false;
-    if (options->is_delete + options->is_removal + (options->merge != NULL) != 1) {
-        message_print("change: exactly one of --delete, --del and --merge is expected");
-        return false;
-    }
+    if (options->is_delete + options->is_removal + (options->merge != NULL) != 1)
+        return message_refuse("change: exactly one of --delete, --del and --merge is expected");
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (texts[i] && !ask_is_json(control->arena, texts[i])) {
-            message_print("change: --%s: JSON is expected", names[i]);
-            return false;
-        }
+        if (texts[i] && !ask_is_json(control->arena, texts[i]))
+            return message_refuse("change: --%s: JSON is expected", names[i]);
     return true;
 }
 

@@ -114,10 +114,8 @@ static int dump(struct control *control, const struct dump_options *options, con
         return CONTROL_WRONG;
     if (!target_read_key(&options->target, control, &dumper.key))
         return CONTROL_FAILED;
-    if (!open_output(options, &dumper.output)) {
-        message_print("%s: %s", options->output, strerror(errno));
-        return CONTROL_FAILED;
-    }
+    if (!open_output(options, &dumper.output))
+        return message_end(CONTROL_FAILED, "%s: %s", options->output, strerror(errno));
     int64_t start_ms = clock_monotonic_ms();
     dumper_run(&dumper, control->arena, &result);
     if (!close_output(options, dumper.output)) {

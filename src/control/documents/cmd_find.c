@@ -134,10 +134,8 @@ static bool print_page(struct finder *finder, struct bytes text)
     const struct json *out = ask_out(arena, text, LEVELS_OF_RESULT);
     const struct json *list = out && out->kind == JSON_OBJECT ? out->first : NULL;
     const struct json *cursor = json_member(out, "cursor");
-    if (!list) {
-        message_print("%s: this is no answer of stampd", finder->options->command);
-        return false;
-    }
+    if (!list)
+        return message_refuse("%s: this is no answer of stampd", finder->options->command);
     finder->cursor = NO_BYTES;
     if (list->kind != JSON_ARRAY || !has_pages(finder->options)) {
         print_result(out);
@@ -184,10 +182,8 @@ static bool cmd_find_are_right(struct control *control, const struct find_option
     if (!target_is_right(&options->target, options->command))
         return false;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (texts[i] && !ask_is_json(control->arena, texts[i])) {
-            message_print("%s: --%s: JSON is expected", options->command, names[i]);
-            return false;
-        }
+        if (texts[i] && !ask_is_json(control->arena, texts[i]))
+            return message_refuse("%s: --%s: JSON is expected", options->command, names[i]);
     return true;
 }
 

@@ -14,8 +14,7 @@ bool target_is_right(const struct target *target, const char *command)
 {
     if (target->ns && namespace_is_code(target->ns))
         return true;
-    message_print("%s: --ns CODE is needed", command);
-    return false;
+    return message_refuse("%s: --ns CODE is needed", command);
 }
 
 /* Without its last slashes. */

@@ -42,8 +42,7 @@ static void name_object(const struct files_run *run, const struct files_entry *e
 
 static bool report_store(const struct files_run *run, const char *name)
 {
-    message_print("%s: %s: %s", run->store_name, name, object_store_problem(run->store));
-    return false;
+    return message_refuse("%s: %s: %s", run->store_name, name, object_store_problem(run->store));
 }
 
 /* Counts the file; the command continues with the others. */

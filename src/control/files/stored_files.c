@@ -54,8 +54,7 @@ bool stored_files_connect(struct stored_files *files)
     if (!control_connect(files->control, files->database, &files->pg))
         return true;
     files->pg = NULL;
-    message_print("%s: the database cannot be read", files->database);
-    return false;
+    return message_refuse("%s: the database cannot be read", files->database);
 }
 
 void stored_files_close(struct stored_files *files)

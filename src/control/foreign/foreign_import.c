@@ -163,10 +163,9 @@ static bool foreign_import_check(struct foreign_import *import)
                       (long long)(import->wrong - import->shown - import->summed_up));
     if (import->options->is_dry_run || !import->wrong || import->options->skips_wrong)
         return true;
-    message_print(
+    return message_refuse(
         "%s: %lld %s are right, %lld wrong; nothing was stored (--skip-wrong leaves out the wrong ones)",
         path, (long long)import->right, import->source->calls->unit, (long long)import->wrong);
-    return false;
 }
 
 /* The same file, with the same options. */
@@ -211,10 +210,8 @@ static bool store_all(struct foreign_import *import)
                      foreign_import_store(import);
     importer_files_close(import->files);
     archive_batch_destroy(import->batch);
-    if (is_stored && strcmp(digest, source->digest) != 0) {
-        message_print("%s was altered while it was imported", source->path);
-        return false;
-    }
+    if (is_stored && strcmp(digest, source->digest) != 0)
+        return message_refuse("%s was altered while it was imported", source->path);
     return is_stored && import_progress_end(import->target.pg);
 }
 

@@ -65,8 +65,7 @@ static bool move_keys_read_keys(struct control *control, struct pg *pg, struct m
         if (site_key_unwrap(control->arena, pg_get_text(rows, row, SITE), pg_get_text(rows, row, DATABASE),
                             keys->keys[row].id, pg_get_text(rows, row, WRAPPED), keys->keys[row].secret))
             continue;
-        message_print("%s: a data key cannot be unwrapped by the site key of the settings", what);
-        return false;
+        return message_refuse("%s: a data key cannot be unwrapped by the site key of the settings", what);
     }
     return true;
 }
@@ -187,8 +186,7 @@ MUST_USE static bool move_keys_of_archives(struct control *from, const struct ns
         return false;
     if (site_key_open(from->arena, kind, text, key_r))
         return true;
-    message_print("%s: it was made under another site key", path);
-    return false;
+    return message_refuse("%s: it was made under another site key", path);
 }
 
 /* --- the move --- */
@@ -363,8 +361,7 @@ static bool find_state(struct move *move, enum ns_state *state_r)
         return false;
     if (namespace_find_state(arena_copy(move->from->arena, word.data, word.size), state_r))
         return true;
-    message_print("%s: expected the state of a namespace", move->state);
-    return false;
+    return message_refuse("%s: expected the state of a namespace", move->state);
 }
 
 static bool configure(struct move *move)
@@ -412,11 +409,9 @@ static bool switch_over(struct move *move)
 {
     int64_t since_ms = clock_monotonic_ms();
     if (!cmd_ns_set_state(move->from, move->options->code, NS_READONLY, moving) || !ns_mover_complete(move) ||
-        !hand_over(move)) {
-        message_print("%s is not open: run the command again, or with --abandon to open it here",
-                      move->options->code);
-        return false;
-    }
+        !hand_over(move))
+        return message_refuse("%s is not open: run the command again, or with --abandon to open it here",
+                              move->options->code);
     int64_t spent_ms = clock_monotonic_ms() - since_ms;
     printf("%s: moved; nothing could be changed for %lld.%lld s\n", move->options->code,
            (long long)(spent_ms / 1000), (long long)(spent_ms / 100 % 10));
@@ -435,8 +430,7 @@ static bool ns_mover_prepare(struct move *move)
     move->key = arena_printf(arena, "%s/key", folder);
     if (mkdir(folder, 0700) == 0 || errno == EEXIST)
         return true;
-    message_print("%s: %s", folder, strerror(errno));
-    return false;
+    return message_refuse("%s: %s", folder, strerror(errno));
 }
 
 static bool keep_state(struct move *move)
@@ -491,11 +485,10 @@ static bool ns_mover_abandon(struct control *from, const struct ns_mover_options
     if (!ns_registry_connect(from, options->code, &move.source) || !ns_mover_prepare(&move) ||
         !find_state(&move, &state))
         return false;
-    if (move.source.conf->state == NS_GONE) {
-        message_print("%s is gone here, and may be open on the other site: run the command without --abandon",
-                      options->code);
-        return false;
-    }
+    if (move.source.conf->state == NS_GONE)
+        return message_refuse(
+            "%s is gone here, and may be open on the other site: run the command without --abandon",
+            options->code);
     if (!move_site_thaw(from, &move.source) || !cmd_ns_set_state(from, options->code, state, NULL))
         return false;
     remove_archives(&move);

@@ -52,10 +52,8 @@ static bool move_site_lock(struct control *from, struct pg *source, struct contr
     bool is_held;
     if (!try_lock(from, source, &is_held))
         return false;
-    if (!is_held) {
-        message_print("another move of this namespace is under way");
-        return false;
-    }
+    if (!is_held)
+        return message_refuse("another move of this namespace is under way");
     if (!try_lock(to, target, &is_held))
         return false;
     if (!is_held)
@@ -113,8 +111,7 @@ bool move_site_end_sessions(struct control *control, const struct ns_target *sou
         if (!pg_get_bool(row, 0, 0))
             return true;
     }
-    message_print("sessions of servers do not end");
-    return false;
+    return message_refuse("sessions of servers do not end");
 }
 
 bool move_site_freeze(struct control *control, const struct ns_target *source)
@@ -172,8 +169,7 @@ static bool list_columns(struct control *control, struct pg *pg, const struct ca
 
 static bool move_site_complain(struct pg *pg, const struct carried *carried)
 {
-    message_print("carrying %s over: %s", carried->table, pg_message(pg));
-    return false;
+    return message_refuse("carrying %s over: %s", carried->table, pg_message(pg));
 }
 
 static bool store_rows(struct pg *pg, const struct carried *carried, const char *sql, struct builder *rows)
@@ -267,7 +263,6 @@ bool move_site_compare(struct control *from, const struct ns_target *source, str
         return false;
     if (bytes_equal(one, other))
         return true;
-    message_print(
+    return message_refuse(
         "the documents there are not those here: something else has written to one of the databases");
-    return false;
 }

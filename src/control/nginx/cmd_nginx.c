@@ -87,9 +87,8 @@ static bool cmd_nginx_is_plain(const char *what, const char *value)
 {
     if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
         return true;
-    message_print("nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what,
-                  value);
-    return false;
+    return message_refuse(
+        "nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what, value);
 }
 
 static bool are_words_plain(const char *what, const struct option_words *words)
@@ -212,9 +211,8 @@ static bool cmd_nginx_fill(const struct filling_in *filling, const char *block, 
                                     &name)
               : template_fill(filling->text, filling->values, filling->count, builder, &line, &name))
         return true;
-    message_print("%s:%d: @%.*s@ is not known", filling->options->template_path, line, (int)name.size,
-                  name.data);
-    return false;
+    return message_refuse("%s:%d: @%.*s@ is not known", filling->options->template_path, line, (int)name.size,
+                          name.data);
 }
 
 static void fill_in_numbers(struct filling_in *filling)
@@ -394,13 +392,10 @@ static bool keep_edited(struct control *control, const char *path)
             message_print("%s was not written by this program, or was edited: it is kept as %s", path, name);
             return true;
         }
-        if (errno != EEXIST) {
-            message_print("%s: %m", name);
-            return false;
-        }
+        if (errno != EEXIST)
+            return message_refuse("%s: %m", name);
     }
-    message_print("%s: there are too many copies of it", path);
-    return false;
+    return message_refuse("%s: there are too many copies of it", path);
 }
 
 static bool write_configuration(struct control *control, struct nginx_options *options)
@@ -472,10 +467,8 @@ int control_nginx(struct control *control, int argc, char **argv)
     char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (!options.certificate || !options.key) {
-        message_print("nginx: --certificate and --key are needed");
-        return CONTROL_WRONG;
-    }
+    if (!options.certificate || !options.key)
+        return message_end(CONTROL_WRONG, "nginx: --certificate and --key are needed");
     return control_load_settings(control) && write_configuration(control, &options) ? CONTROL_DONE
                                                                                     : CONTROL_FAILED;
 }

@@ -43,14 +43,10 @@ static bool reload_nginx(struct control *control, const char *path)
         return false;
     while (text.size && (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == ' '))
         text.size--;
-    if (!bytes_to_i64(text, &pid) || pid < 2 || pid > INT32_MAX) {
-        message_print("%s: expected the process id of nginx", path);
-        return false;
-    }
-    if (kill((pid_t)pid, SIGHUP) != 0) {
-        message_print("nginx, process %lld: %s", (long long)pid, strerror(errno));
-        return false;
-    }
+    if (!bytes_to_i64(text, &pid) || pid < 2 || pid > INT32_MAX)
+        return message_refuse("%s: expected the process id of nginx", path);
+    if (kill((pid_t)pid, SIGHUP) != 0)
+        return message_refuse("nginx, process %lld: %s", (long long)pid, strerror(errno));
     return true;
 }
 
@@ -73,9 +69,8 @@ static bool run_reload(const char *command)
     }
     if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
         return true;
-    message_print("nginx_reload = %s: failed (status %d); the map is written, nginx has not read it", command,
-                  WIFEXITED(status) ? WEXITSTATUS(status) : status);
-    return false;
+    return message_refuse("nginx_reload = %s: failed (status %d); the map is written, nginx has not read it",
+                          command, WIFEXITED(status) ? WEXITSTATUS(status) : status);
 }
 
 bool map_write(struct control *control, const struct map_options *options, const struct namespace_conf *confs,

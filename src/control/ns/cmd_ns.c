@@ -93,10 +93,8 @@ static int visit_command(struct control *control, const struct command *command,
     char **words = control_begin(control, command, lines, COUNT_OF(lines) - (options ? 0 : 2), argc, argv);
     if (!words)
         return control->status;
-    if (is_all == (words[0] != NULL)) {
-        message_print("%s: expected a CODE or --all", command->name);
-        return CONTROL_WRONG;
-    }
+    if (is_all == (words[0] != NULL))
+        return message_end(CONTROL_WRONG, "%s: expected a CODE or --all", command->name);
     const struct visit_options *given = options ? options : &none;
     bool is_done = is_all ? visit_all(control, act, given) : visit_one(control, words[0], act, given);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
@@ -181,10 +179,8 @@ static int ns_push(struct control *control, int argc, char **argv)
     if (!words)
         return control->status;
     bool is_on = strcmp(words[1], "on") == 0;
-    if (!is_on && strcmp(words[1], "off") != 0) {
-        message_print("ns push: \"%s\": expected on or off", words[1]);
-        return CONTROL_WRONG;
-    }
+    if (!is_on && strcmp(words[1], "off") != 0)
+        return message_end(CONTROL_WRONG, "ns push: \"%s\": expected on or off", words[1]);
     const struct visit_options options = {.is_on = is_on};
     return visit_one(control, words[0], switch_waking, &options) ? CONTROL_DONE : CONTROL_FAILED;
 }
@@ -234,10 +230,8 @@ static bool store_settings(struct control *control, struct pg *z, const struct n
         text = namespace_set_json(control->arena, text, settings[i].member, settings[i].value);
     }
     const char *refusal = namespace_refuse_change(control->arena, conf->text, text);
-    if (refusal) {
-        message_print("accounts: %s", refusal);
-        return false;
-    }
+    if (refusal)
+        return message_refuse("accounts: %s", refusal);
     return (bytes_equal(text, conf->text) || ns_registry_store(control, z, conf->code, text)) &&
            servers_await(control, z);
 }
@@ -260,10 +254,8 @@ static bool read_member(struct control *control, const struct namespace_conf *co
                         const struct json **value_r)
 {
     struct json *root;
-    if (!json_is_tree(control->arena, conf->text, 32, 2, &root)) {
-        message_print("%s: its configuration is not JSON", conf->code);
-        return false;
-    }
+    if (!json_is_tree(control->arena, conf->text, 32, 2, &root))
+        return message_refuse("%s: its configuration is not JSON", conf->code);
     *value_r = json_member(root, member);
     return true;
 }
@@ -306,10 +298,9 @@ static int ns_access(struct control *control, int argc, char **argv)
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (!namespace_is_access(words[1])) {
-        message_print("%s: \"%s\": expected %s", command.name, words[1], command.arguments);
-        return CONTROL_WRONG;
-    }
+    if (!namespace_is_access(words[1]))
+        return message_end(CONTROL_WRONG, "%s: \"%s\": expected %s", command.name, words[1],
+                           command.arguments);
     const struct setting setting = {"access", json_of(control->arena, words[1])};
     return cmd_ns_change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;
 }
@@ -415,14 +406,12 @@ static int ns_origins(struct control *control, int argc, char **argv)
     if (!words)
         return control->status;
     for (size_t i = 1; words[i]; i++)
-        if (!namespace_is_origin(words[i])) {
-            message_print("ns origins: \"%s\": expected * or an origin like https://host:port", words[i]);
-            return CONTROL_WRONG;
-        }
-    if (is_none && words[1]) {
-        message_print("ns origins: expected --none or origins, not both");
-        return CONTROL_WRONG;
-    }
+        if (!namespace_is_origin(words[i]))
+            return message_end(CONTROL_WRONG,
+                               "ns origins: \"%s\": expected * or an origin like https://host:port",
+                               words[i]);
+    if (is_none && words[1])
+        return message_end(CONTROL_WRONG, "ns origins: expected --none or origins, not both");
     bool is_done = words[1] || is_none
                        ? set_origins(control, words[0], words + 1) && renew_origins(control, &map)
                        : print_origins(control, words[0], is_json);
@@ -468,10 +457,9 @@ static int state_command(struct control *control, const struct command *command,
     char **words = control_begin(control, command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (!given && !namespace_find_state(words[1], &state)) {
-        message_print("%s: \"%s\": expected %s", command->name, words[1], command->arguments);
-        return CONTROL_WRONG;
-    }
+    if (!given && !namespace_find_state(words[1], &state))
+        return message_end(CONTROL_WRONG, "%s: \"%s\": expected %s", command->name, words[1],
+                           command->arguments);
     const char *message = words[1] && !given ? words[2] : words[1];
     if (message && !is_message(command->name, message))
         return CONTROL_WRONG;

@@ -57,10 +57,9 @@ static bool choose_database(struct creation *creation, const struct namespace_co
     else {
         for (size_t i = 0; i < count; i++)
             if (strcmp(confs[i].code, creation->code) != 0 &&
-                strcmp(confs[i].database, creation->database) == 0) {
-                message_print("%s is the database of namespace %s", creation->database, confs[i].code);
-                return false;
-            }
+                strcmp(confs[i].database, creation->database) == 0)
+                return message_refuse("%s is the database of namespace %s", creation->database,
+                                      confs[i].code);
         return true;
     }
     return false;
@@ -142,13 +141,11 @@ static bool check_id_classes(const char *list)
     struct bytes rest = bytes_of(list);
     do {
         struct bytes class = bytes_cut(&rest, ',');
-        if (!item_is_class_name(class) || bytes_equal(class, BYTES("Account"))) {
-            message_print(
+        if (!item_is_class_name(class) || bytes_equal(class, BYTES("Account")))
+            return message_refuse(
                 "ns create: --encrypted-ids %s: expected names of classes of documents, separated by "
                 "commas; those of Account cannot be encrypted",
                 list);
-            return false;
-        }
     } while (rest.size);
     return true;
 }
@@ -195,12 +192,11 @@ static bool encrypt(struct creation *creation, struct pg *pg)
         return ns_keys_add(control, pg, wanted);
     if (!creation->id_classes || strcmp(wanted, keys->id_classes) == 0)
         return true;
-    message_print("%s: the namespace exists, and %s%s: that cannot be changed; export it, and import it into "
-                  "another one",
-                  creation->code,
-                  *keys->id_classes ? "its ids are encrypted of " : "its ids are not encrypted",
-                  keys->id_classes);
-    return false;
+    return message_refuse(
+        "%s: the namespace exists, and %s%s: that cannot be changed; export it, and import it into "
+        "another one",
+        creation->code, *keys->id_classes ? "its ids are encrypted of " : "its ids are not encrypted",
+        keys->id_classes);
 }
 
 static bool fill_database(struct creation *creation, struct pg **pg_r)
@@ -249,10 +245,8 @@ static bool cmd_ns_create_create(struct creation *creation, const struct map_opt
         return false;
     if (is_z(creation->code)) { /* z's record of itself can be read only once z exists */
         creation->database = creation->database ? creation->database : control->settings.z_database;
-        if (strcmp(creation->database, control->settings.z_database) != 0) {
-            message_print("z: its database is setting z_database = %s", control->settings.z_database);
-            return false;
-        }
+        if (strcmp(creation->database, control->settings.z_database) != 0)
+            return message_refuse("z: its database is setting z_database = %s", control->settings.z_database);
     } else if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
                !choose_database(creation, confs, count) || !agree_on_encryption(creation)) {
         return false;
@@ -299,18 +293,13 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     creation.code = words[0];
     if (!ns_registry_check_code(command.name, creation.code))
         return CONTROL_WRONG;
-    if (creation.access && !namespace_is_access(creation.access)) {
-        message_print("ns create: --access %s: expected closed, read, open or rules", creation.access);
-        return CONTROL_WRONG;
-    }
-    if (creation.is_encrypted && is_z(creation.code)) {
-        message_print("ns create: --encrypted: z cannot be encrypted");
-        return CONTROL_WRONG;
-    }
-    if (creation.id_classes && !creation.is_encrypted) {
-        message_print("ns create: --encrypted-ids: expected with --encrypted");
-        return CONTROL_WRONG;
-    }
+    if (creation.access && !namespace_is_access(creation.access))
+        return message_end(CONTROL_WRONG, "ns create: --access %s: expected closed, read, open or rules",
+                           creation.access);
+    if (creation.is_encrypted && is_z(creation.code))
+        return message_end(CONTROL_WRONG, "ns create: --encrypted: z cannot be encrypted");
+    if (creation.id_classes && !creation.is_encrypted)
+        return message_end(CONTROL_WRONG, "ns create: --encrypted-ids: expected with --encrypted");
     if (creation.id_classes && !check_id_classes(creation.id_classes))
         return CONTROL_WRONG;
     if (!control_load_settings(control) || !cmd_ns_create_create(&creation, &map))
@@ -355,16 +344,12 @@ static bool cmd_ns_create_drop(struct control *control, const char *code, const 
         is_z(code) ? ns_registry_find(confs, count, code) : ns_registry_require(confs, count, code);
     if (!conf && !is_z(code))
         return false;
-    if (is_z(code) && count > (conf ? 1U : 0U)) {
-        message_print("z holds the configurations of others; drop them first");
-        return false;
-    }
+    if (is_z(code) && count > (conf ? 1U : 0U))
+        return message_refuse("z holds the configurations of others; drop them first");
     const char *database = conf ? conf->database : control->settings.z_database;
-    if (!*database) {
-        message_print("%s: its configuration names no database; `stampctl ns create %s` mends it", code,
-                      code);
-        return false;
-    }
+    if (!*database)
+        return message_refuse("%s: its configuration names no database; `stampctl ns create %s` mends it",
+                              code, code);
     bool is_there;
     if (!map_write(control, map, confs, count, code) ||
         !ns_database_exists(control, maintenance, database, &is_there))
@@ -397,10 +382,8 @@ int cmd_ns_drop(struct control *control, int argc, char **argv)
         return control->status;
     if (!ns_registry_check_code(command.name, words[0]))
         return CONTROL_WRONG;
-    if (!is_sure) {
-        message_print("ns drop: destroys all documents of %s; say --yes", words[0]);
-        return CONTROL_WRONG;
-    }
+    if (!is_sure)
+        return message_end(CONTROL_WRONG, "ns drop: destroys all documents of %s; say --yes", words[0]);
     return control_load_settings(control) && cmd_ns_create_drop(control, words[0], &map) ? CONTROL_DONE
                                                                                          : CONTROL_FAILED;
 }

@@ -350,12 +350,11 @@ int cmd_ns_keys(struct control *control, int argc, char **argv)
         return control->status;
     if (!ns_registry_connect(control, words[0], &target) || !ns_keys_read(control, target.pg, &keys))
         return CONTROL_FAILED;
-    if (!keys->count) {
-        message_print("%s is not encrypted: a namespace is encrypted from its creation (ns create "
-                      "--encrypted); export it, and import it into an encrypted one",
-                      words[0]);
-        return CONTROL_FAILED;
-    }
+    if (!keys->count)
+        return message_end(CONTROL_FAILED,
+                           "%s is not encrypted: a namespace is encrypted from its creation (ns create "
+                           "--encrypted); export it, and import it into an encrypted one",
+                           words[0]);
     if ((is_wrap && !ns_keys_wrap(control, target.pg)) || (is_new && !ns_keys_add(control, target.pg, "")) ||
         (is_again && !reseal(control, &target)) || !print_keys(control, target.pg, keys, is_json))
         return CONTROL_FAILED;

@@ -44,10 +44,8 @@ static int cmd_ns_reads_run(struct control *control, const struct command *comma
     char **words = control_begin(control, command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (is_none && words[1]) {
-        message_print("%s: expected --none or codes, not both", command->name);
-        return CONTROL_WRONG;
-    }
+    if (is_none && words[1])
+        return message_end(CONTROL_WRONG, "%s: expected --none or codes, not both", command->name);
     bool is_done = words[1] || is_none ? cmd_ns_reads_set(control, words[0], member, words + 1)
                                        : print(control, words[0], member);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
@@ -94,10 +92,8 @@ static int set_member(struct control *control, const struct command *command, co
     char **words = control_begin(control, command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (is_none && words[1]) {
-        message_print("%s: expected --none or JSON, not both", command->name);
-        return CONTROL_WRONG;
-    }
+    if (is_none && words[1])
+        return message_end(CONTROL_WRONG, "%s: expected --none or JSON, not both", command->name);
     struct bytes value = is_none ? NO_BYTES : bytes_of(words[1] ? words[1] : "");
     bool is_done = words[1] || is_none ? cmd_ns_set(control, words[0], member, value)
                                        : print_member(control, words[0], member);

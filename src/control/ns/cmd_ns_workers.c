@@ -65,10 +65,8 @@ static bool print_queues(struct control *control, const char *code, bool is_json
         return false;
     if (!present)
         return true;
-    if (!worker_queues_read(control->arena, present, &queues)) {
-        message_print("%s: workers: %s", code, WORKER_QUEUES_EXPECTED);
-        return false;
-    }
+    if (!worker_queues_read(control->arena, present, &queues))
+        return message_refuse("%s: workers: %s", code, WORKER_QUEUES_EXPECTED);
     for (size_t i = 0; i < queues->count; i++)
         print_queue(control->arena, &queues->queues[i], is_json);
     return true;
@@ -153,10 +151,8 @@ static bool edit_queues(struct control *control, const struct json *present, voi
     struct json *all = NULL;
     const struct json *former = NULL;
     struct builder out = {0};
-    if (present && (!json_is_tree(control->arena, present->text, 32, 4, &all) || all->kind != JSON_ARRAY)) {
-        message_print("%s: workers: %s", change->code, WORKER_QUEUES_EXPECTED);
-        return false;
-    }
+    if (present && (!json_is_tree(control->arena, present->text, 32, 4, &all) || all->kind != JSON_ARRAY))
+        return message_refuse("%s: workers: %s", change->code, WORKER_QUEUES_EXPECTED);
     for (const struct json *one = all ? all->first : NULL; one; one = one->next) {
         if (is_of_queue(one, change->number)) {
             former = one;
@@ -222,16 +218,13 @@ int cmd_ns_workers(struct control *control, int argc, char **argv)
     change.code = words[0];
     if (!words[1] && !is_given && !change.is_removed)
         return print_queues(control, words[0], is_json) ? CONTROL_DONE : CONTROL_FAILED;
-    if (!words[1] || is_given == change.is_removed || is_json) {
-        message_print("ns workers: expected CODE alone, or CODE QUEUE with --none or what is to be set");
-        return CONTROL_WRONG;
-    }
+    if (!words[1] || is_given == change.is_removed || is_json)
+        return message_end(CONTROL_WRONG,
+                           "ns workers: expected CODE alone, or CODE QUEUE with --none or what is to be set");
     struct bytes number = bytes_of(words[1]);
     if (!bytes_to_i64(number, &change.number) || change.number < WORKER_QUEUES_FIRST ||
-        change.number >= WORKER_QUEUES_END) {
-        message_print("ns workers: \"%s\": expected a number from %d to %d", words[1], WORKER_QUEUES_FIRST,
-                      WORKER_QUEUES_END - 1);
-        return CONTROL_WRONG;
-    }
+        change.number >= WORKER_QUEUES_END)
+        return message_end(CONTROL_WRONG, "ns workers: \"%s\": expected a number from %d to %d", words[1],
+                           WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1);
     return change_queue(control, &change, new_key);
 }

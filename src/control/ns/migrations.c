@@ -44,8 +44,7 @@ static bool is_gapless(const char *folder, const struct migration *migrations, s
     for (size_t i = 0; i < count; i++) {
         if (migrations[i].number == (int)i + 1)
             continue;
-        message_print("%s: %s: expected number %04zu here", folder, migrations[i].name, i + 1);
-        return false;
+        return message_refuse("%s: %s: expected number %04zu here", folder, migrations[i].name, i + 1);
     }
     if (!count)
         message_print("%s: no file NNNN_name.sql", folder);
@@ -58,10 +57,8 @@ static bool migrations_list(struct control *control, struct migration **migratio
     enum { MIGRATIONS_MAX = 1000 };
     const char *folder = control_directory(control->arena, "STAMPD_SQL", "sql", STAMPD_SQL_DIRECTORY);
     DIR *directory = opendir(folder);
-    if (!directory) {
-        message_print("%s: %s", folder, strerror(errno));
-        return false;
-    }
+    if (!directory)
+        return message_refuse("%s: %s", folder, strerror(errno));
     struct migration *migrations = ARENA_ARRAY(control->arena, struct migration, MIGRATIONS_MAX);
     size_t count = 0;
     for (struct dirent *entry; (entry = readdir(directory)) && count < MIGRATIONS_MAX;) {
@@ -108,8 +105,8 @@ static bool migrations_is_free(struct control *control, struct pg *pg, const cha
     if (!pg_rows(result))
         return true;
     struct bytes name = pg_get_text(result, 0, 0);
-    message_print("%s is not an empty database: it has the table %.*s", database, (int)name.size, name.data);
-    return false;
+    return message_refuse("%s is not an empty database: it has the table %.*s", database, (int)name.size,
+                          name.data);
 }
 
 static bool migrations_record(struct control *control, struct pg *pg, const struct migration *migration)
@@ -126,10 +123,8 @@ static bool migrations_record(struct control *control, struct pg *pg, const stru
 
 static bool run_file(struct pg *pg, const char *path, struct bytes text)
 {
-    if (text.size != strlen(text.data)) {
-        message_print("%s: the file contains a NUL byte", path);
-        return false;
-    }
+    if (text.size != strlen(text.data))
+        return message_refuse("%s: the file contains a NUL byte", path);
     if (pg_execute(pg, text.data) == FAULT_NONE)
         return true;
     int64_t position = pg_position(pg);
@@ -159,11 +154,9 @@ static bool apply_missing(struct control *control, struct pg *pg, const char *da
     int number;
     if (!migrations_applied(control, pg, &number) || (!number && !migrations_is_free(control, pg, database)))
         return false;
-    if (number > (int)count) {
-        message_print("%s has schema %d, which is newer than this release of stampctl (%zu)", database,
-                      number, count);
-        return false;
-    }
+    if (number > (int)count)
+        return message_refuse("%s has schema %d, which is newer than this release of stampctl (%zu)",
+                              database, number, count);
     for (size_t i = (size_t)number; i < count; i++) {
         if (!apply_one(control, pg, &migrations[i]))
             return false;

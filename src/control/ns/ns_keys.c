@@ -14,8 +14,7 @@ bool ns_keys_load_site(struct control *control)
     char problem[600];
     if (site_key_load(&control->settings, problem, sizeof problem))
         return true;
-    message_print("%s", problem);
-    return false;
+    return message_refuse("%s", problem);
 }
 
 bool ns_keys_need_site(struct control *control)
@@ -24,9 +23,9 @@ bool ns_keys_need_site(struct control *control)
         return false;
     if (*site_key_mark())
         return true;
-    message_print("an encrypted namespace needs a site key: stampctl key new --site FILE, and setting "
-                  "site_key_file");
-    return false;
+    return message_refuse(
+        "an encrypted namespace needs a site key: stampctl key new --site FILE, and setting "
+        "site_key_file");
 }
 
 static bool ns_keys_query(struct control *control, struct pg *pg, struct pg_result **rows_r)
@@ -53,8 +52,7 @@ bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **key
     arena_defer(control->arena, ns_keys_release, keys);
     if (data_keys_take(keys, rows, &problem))
         return true;
-    message_print("%s", problem);
-    return false;
+    return message_refuse("%s", problem);
 }
 
 bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)

@@ -32,9 +32,9 @@ bool ns_registry_open(struct control *control, struct pg **z_r)
     case FAULT_NONE:
         return true;
     case FAULT_ODATABASE:
-        message_print("%s: the database of the namespace z does not exist; begin with: stampctl ns create z",
-                      control->settings.z_database);
-        return false;
+        return message_refuse(
+            "%s: the database of the namespace z does not exist; begin with: stampctl ns create z",
+            control->settings.z_database);
     default:
         return false;
     }

@@ -16,8 +16,7 @@ bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, s
     struct rules_problem problem;
     if (!rules_read(arena, text, rules_r, &problem))
         return true;
-    message_print("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
-    return false;
+    return message_refuse("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
 }
 
 bool cmd_rules_fetch(struct control *control, struct pg *z, const char *code, struct bytes *text_r)
@@ -105,10 +104,8 @@ static int rules_set(struct control *control, int argc, char **argv)
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (is_none == (words[1] != NULL)) {
-        message_print("%s: expected a FILE or --none", command.name);
-        return CONTROL_WRONG;
-    }
+    if (is_none == (words[1] != NULL))
+        return message_end(CONTROL_WRONG, "%s: expected a FILE or --none", command.name);
     if (!is_none && (!cmd_rules_read_file(control, words[1], &text) ||
                      !cmd_rules_read(control->arena, words[1], text, &rules)))
         return CONTROL_FAILED;
@@ -129,10 +126,8 @@ static int rules_show(struct control *control, int argc, char **argv)
         return control->status;
     if (!open_namespace(control, words[0], &z) || !cmd_rules_fetch(control, z, words[0], &text))
         return CONTROL_FAILED;
-    if (!text.data) {
-        message_print("%s: the namespace has no rules", words[0]);
-        return CONTROL_FAILED;
-    }
+    if (!text.data)
+        return message_end(CONTROL_FAILED, "%s: the namespace has no rules", words[0]);
     while (text.size && strchr(" \r\n", text.data[text.size - 1]))
         text.size--;
     printf("%.*s\n", (int)text.size, text.data);
@@ -151,10 +146,8 @@ static bool check_schema(struct control *control, const char *where, const struc
         return true;
     if (!cmd_rules_read_file(control, path, &text))
         return false;
-    if (schema_read(control->arena, text, &schema, &problem)) {
-        message_print("%s: %s%s%s", path, problem.path, *problem.path ? ": " : "", problem.expected);
-        return false;
-    }
+    if (schema_read(control->arena, text, &schema, &problem))
+        return message_refuse("%s: %s%s%s", path, problem.path, *problem.path ? ": " : "", problem.expected);
     return cmd_rules_compare(control->arena, where, rules, schema) == 0;
 }
 
@@ -230,9 +223,8 @@ struct rules_table {
 static bool cmd_rules_test_report(const struct rules_table *table)
 {
     const struct rules_documents *documents = &table->documents;
-    message_print("%s: %s%s%s", table->file, documents->place, *documents->place ? ": " : "",
-                  documents->problem);
-    return false;
+    return message_refuse("%s: %s%s%s", table->file, documents->place, *documents->place ? ": " : "",
+                          documents->problem);
 }
 
 static bool read_root(struct rules_table *table, struct bytes text)
@@ -241,11 +233,9 @@ static bool read_root(struct rules_table *table, struct bytes text)
         .depth = TEXT_DEPTH, .tree_depth = TEXT_DEPTH, .nodes = TEXT_NODES};
     struct json *root;
     struct json_problem problem;
-    if (json_read(table->arena, text, &limits, &root, &problem)) {
-        message_print("%s: A JSON object is expected: %s, at byte %zu.", table->file, problem.what,
-                      problem.offset);
-        return false;
-    }
+    if (json_read(table->arena, text, &limits, &root, &problem))
+        return message_refuse("%s: A JSON object is expected: %s, at byte %zu.", table->file, problem.what,
+                              problem.offset);
     table->root = root;
     return rules_documents_check_members(&table->documents, "", root, "rules documents cases") ||
            cmd_rules_test_report(table);
@@ -259,18 +249,15 @@ static bool find_list(const struct rules_table *table, const char *name, size_t 
     *first_r = list ? list->first : NULL;
     if (!list || (list->kind == JSON_ARRAY && !list->is_shallow && list->count <= most))
         return true;
-    message_print("%s: %s: A list of at most %zu elements is expected.", table->file, name, most);
-    return false;
+    return message_refuse("%s: %s: A list of at most %zu elements is expected.", table->file, name, most);
 }
 
 static bool cmd_rules_test_read_rules(struct rules_table *table, struct control *control, const char *path)
 {
     struct bytes text;
     const struct json *member = json_member(table->root, "rules");
-    if (!path && !member) {
-        message_print("%s: The member rules is expected, or --rules.", table->file);
-        return false;
-    }
+    if (!path && !member)
+        return message_refuse("%s: The member rules is expected, or --rules.", table->file);
     if (!path)
         return cmd_rules_read(table->arena, arena_printf(table->arena, "%s: rules", table->file),
                               member->text, &table->rules);

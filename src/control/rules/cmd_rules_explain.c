@@ -47,11 +47,9 @@ static bool cmd_rules_explain_read_item(struct rules_inquiry *inquiry, struct by
                                pg_get_text(rows, row, KEY),
                                pg_get_bool(rows, row, RAW),
                                BYTES("")};
-    if (!data_keys_open_item(inquiry->keys, inquiry->control->arena, &place, &content)) {
-        message_print("%s: an item cannot be decrypted: it was altered, or is of another place",
-                      cmd_rules_explain_name_of(inquiry->control->arena, class, id));
-        return false;
-    }
+    if (!data_keys_open_item(inquiry->keys, inquiry->control->arena, &place, &content))
+        return message_refuse("%s: an item cannot be decrypted: it was altered, or is of another place",
+                              cmd_rules_explain_name_of(inquiry->control->arena, class, id));
     *item_r =
         (struct item){.iclass = place.iclass, .key = place.key, .content = content, .raw = place.is_raw};
     return true;
@@ -124,8 +122,7 @@ struct rules_wish {
 
 static bool wrong(const char *expected)
 {
-    message_print("rules explain: expected %s", expected);
-    return false;
+    return message_refuse("rules explain: expected %s", expected);
 }
 
 /* What needs no database; `words`: CODE CLASS/ID DEED. */
@@ -164,18 +161,15 @@ static bool read_after(struct rules_inquiry *inquiry, const char *path, struct b
         return true;
     if (!control_read_file(inquiry->control->arena, path, &text))
         return false;
-    if (json_read(inquiry->control->arena, text, &limits, &root, &problem)) {
-        message_print("%s: A document is expected: %s, at byte %zu.", path, problem.what, problem.offset);
-        return false;
-    }
+    if (json_read(inquiry->control->arena, text, &limits, &root, &problem))
+        return message_refuse("%s: A document is expected: %s, at byte %zu.", path, problem.what,
+                              problem.offset);
     const struct document *after = rules_documents_read(&inquiry->documents, path, root);
     if (!after)
         cmd_rules_explain_report(inquiry);
-    if (after && (!bytes_equal(after->header.class, class) || !bytes_equal(after->header.id, id))) {
-        message_print("%s: The document %.*s/%.*s is expected.", path, (int)class.size, class.data,
-                      (int)id.size, id.data);
-        return false;
-    }
+    if (after && (!bytes_equal(after->header.class, class) || !bytes_equal(after->header.id, id)))
+        return message_refuse("%s: The document %.*s/%.*s is expected.", path, (int)class.size, class.data,
+                              (int)id.size, id.data);
     inquiry->one.after = after;
     return after != NULL;
 }

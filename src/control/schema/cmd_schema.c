@@ -24,8 +24,7 @@ static bool read_declaration(struct control *control, const char *where, struct 
     struct schema_problem problem;
     if (schema_read(control->arena, text, schema_r, &problem) == FAULT_NONE)
         return true;
-    message_print("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
-    return false;
+    return message_refuse("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
 }
 
 static bool cmd_schema_read_file(struct control *control, const char *path, struct bytes *text_r,
@@ -97,8 +96,7 @@ static bool makes_thumbnails(const struct control *control, const char *code, co
 {
     if (!schema->has_thumbnails || thumbnailer_is_there(control->settings.thumbnail_program))
         return true;
-    message_print("%s: thumbnails are declared: %s", code, fault_words(FAULT_OTHUMBNAILS));
-    return false;
+    return message_refuse("%s: thumbnails are declared: %s", code, fault_words(FAULT_OTHUMBNAILS));
 }
 
 enum { ANY_VERSION = -1 };
@@ -117,10 +115,8 @@ static bool read_declared(struct control *control, const struct ns_target *targe
                        params, &row))
         return false;
     const int64_t version = pg_rows(row) ? pg_get_i64(row, 0, 1) : 0;
-    if (expected != ANY_VERSION && expected != version) {
-        message_print("%s: the declaration has another version than %lld", code, (long long)expected);
-        return false;
-    }
+    if (expected != ANY_VERSION && expected != version)
+        return message_refuse("%s: the declaration has another version than %lld", code, (long long)expected);
     *text_r = pg_rows(row) ? pg_get_text(row, 0, 0) : BYTES("{\"classes\":{}}");
     return read_declaration(control, arena_printf(control->arena, "the declaration of %s", code), *text_r,
                             schema_r);
@@ -346,11 +342,11 @@ static bool agrees_on_ids(struct control *control, struct pg *pg, const char *co
         bool is_encrypted = data_keys_encrypts_ids(keys, class->name);
         if (class->encrypts_ids == is_encrypted)
             continue;
-        message_print(is_encrypted ? "%.*s: its ids are encrypted in %s: expected \"encryptedIds\": true"
-                                   : "%.*s: \"encryptedIds\" is expected in a namespace that was made with "
-                                     "--encrypted-ids of the class; %s was not",
-                      (int)class->name.size, class->name.data, code);
-        return false;
+        return message_refuse(is_encrypted
+                                  ? "%.*s: its ids are encrypted in %s: expected \"encryptedIds\": true"
+                                  : "%.*s: \"encryptedIds\" is expected in a namespace that was made with "
+                                    "--encrypted-ids of the class; %s was not",
+                              (int)class->name.size, class->name.data, code);
     }
     return true;
 }
@@ -363,8 +359,7 @@ static bool may_have_searches(struct control *control, struct pg *pg, const char
         return true;
     if (strcmp(code, "z") != 0)
         return ns_keys_refuse(control, pg, "a schema with searches");
-    message_print("searches: z has none: it holds the configurations of the others");
-    return false;
+    return message_refuse("searches: z has none: it holds the configurations of the others");
 }
 
 /* The option of plan and apply. */

@@ -209,10 +209,8 @@ static bool schema_claims_open(struct control *control, struct pg *pg, struct sc
     if (!control_query(control, pg, "reading the name of the database", "select current_database()::text",
                        NULL, &row))
         return false;
-    if (schema_claims_prepare(pg)) {
-        message_print("preparing claims: %s", pg_message(pg));
-        return false;
-    }
+    if (schema_claims_prepare(pg))
+        return message_refuse("preparing claims: %s", pg_message(pg));
     struct schema_claims *reserving = ARENA_NEW(control->arena, struct schema_claims);
     *reserving = (struct schema_claims){.control = control, .pg = pg};
     reserving->sessions = (struct reservation_sessions){.use = use,
@@ -319,14 +317,11 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
         const char *state = pg_sqlstate(pg);
         bool is_again = strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0;
         const char *why = arena_copy(control->arena, pg_message(pg), strlen(pg_message(pg)));
-        if (pg_execute(pg, "rollback") != FAULT_NONE || !is_again) {
-            message_print("%s: %s", step->what, why);
-            return false;
-        }
+        if (pg_execute(pg, "rollback") != FAULT_NONE || !is_again)
+            return message_refuse("%s: %s", step->what, why);
         clock_sleep_ms(LOCK_PAUSE_MS);
     }
-    message_print("%s: other sessions lock a table for too long", step->what);
-    return false;
+    return message_refuse("%s: other sessions lock a table for too long", step->what);
 }
 
 /* Those that are left to do. */
@@ -371,10 +366,8 @@ static bool run_rewriting(struct control *control, struct pg *pg, const struct s
         arena_reset(arena);
     }
     arena_destroy(arena);
-    if (fault) {
-        message_print("%s: %s", step->what, pg_message(pg));
-        return false;
-    }
+    if (fault)
+        return message_refuse("%s: %s", step->what, pg_message(pg));
     printf("  %lld documents\n", (long long)total);
     return control_execute(pg, step->what, "deallocate all");
 }

@@ -86,8 +86,7 @@ static void schema_contents_keep(struct builder *place, struct bytes text)
 static bool schema_contents_report(struct pg *pg)
 {
     const char *message = pg_message(pg);
-    message_print("reading contents: %.*s", (int)strcspn(message, "\n"), message);
-    return false;
+    return message_refuse("reading contents: %.*s", (int)strcspn(message, "\n"), message);
 }
 
 /* `count_r`: rows of the batch. */

@@ -13,10 +13,8 @@ static bool load_modules(struct control *control)
 {
     static bool is_loaded;
     char problem[1024];
-    if (!is_loaded && !module_load_all(&control->settings, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return false;
-    }
+    if (!is_loaded && !module_load_all(&control->settings, problem, sizeof problem))
+        return message_refuse("%s", problem);
     is_loaded = true;
     return true;
 }
@@ -29,10 +27,9 @@ static bool agrees(const struct schema_class *class)
         const char *refusal = classes_refusal(class->name, item->name, item->is_singleton, item->is_raw);
         if (!refusal)
             continue;
-        message_print("classes.%.*s.items.%.*s: an application declares the class otherwise: %s",
-                      (int)class->name.size, class->name.data, (int)item->name.size, item->name.data,
-                      refusal);
-        return false;
+        return message_refuse("classes.%.*s.items.%.*s: an application declares the class otherwise: %s",
+                              (int)class->name.size, class->name.data, (int)item->name.size, item->name.data,
+                              refusal);
     }
     return true;
 }
@@ -49,10 +46,8 @@ static bool add_of_module(struct control *control, struct schema *joined, struct
     struct schema *schema;
     struct schema_problem problem;
     text = arena_printf(control->arena, "{\"classes\":{\"%.*s\":%s}}", (int)name.size, name.data, text);
-    if (schema_read(control->arena, bytes_of(text), &schema, &problem)) {
-        message_print("%s: %s", problem.path, problem.expected);
-        return false;
-    }
+    if (schema_read(control->arena, bytes_of(text), &schema, &problem))
+        return message_refuse("%s: %s", problem.path, problem.expected);
     classes[joined->class_count++] = schema->classes[0];
     return true;
 }
@@ -82,12 +77,10 @@ bool schema_plan_join_modules(struct control *control, const char *code, const s
     joined->classes = classes;
     for (size_t i = 0; i < count; i++) {
         classes_get(i, &name, &text);
-        if (text && schema_find_class(declared, name)) {
-            message_print(
+        if (text && schema_find_class(declared, name))
+            return message_refuse(
                 "classes.%.*s: an application of the server declares this class, with a schema of its own",
                 (int)name.size, name.data);
-            return false;
-        }
         if (text && !add_of_module(control, joined, classes, name, text))
             return false;
     }

@@ -23,10 +23,8 @@ bool schema_plan_read_applied(struct control *control, struct pg *pg, struct sch
     if (!control_query(control, pg, "reading the schema that is applied",
                        "select number, content, building from stampd.schema where one", NULL, &row))
         return false;
-    if (pg_rows(row) != 1 || schema_read(control->arena, pg_get_text(row, 0, 1), &applied, &problem)) {
-        message_print("the table schema was written by a later release of stampctl");
-        return false;
-    }
+    if (pg_rows(row) != 1 || schema_read(control->arena, pg_get_text(row, 0, 1), &applied, &problem))
+        return message_refuse("the table schema was written by a later release of stampctl");
     applied->number = pg_get_i64(row, 0, 0);
     plan_r->applied = applied;
     plan_r->building = pg_get_text(row, 0, 2);
@@ -487,12 +485,11 @@ static bool check_releases(const struct schema *applied, const struct schema *wa
                                   *before = schema_find_class(applied, class->name);
         if (!before || before->release <= class->release)
             continue;
-        message_print(
+        return message_refuse(
             "classes.%.*s.release: release %lld is applied, %lld is declared: a release does not go back; "
             "declare a higher one "
             "whose rules make of the contents what is wanted",
             (int)class->name.size, class->name.data, (long long)before->release, (long long)class->release);
-        return false;
     }
     return true;
 }

@@ -12,8 +12,7 @@
 
 static bool refuse(const struct named_search *search, const char *member, const char *why)
 {
-    message_print("searches.%.*s.%s: %s", TEXT(search->name), member, why);
-    return false;
+    return message_refuse("searches.%.*s.%s: %s", TEXT(search->name), member, why);
 }
 
 static const char *end_text(struct control *control, struct builder *text)
@@ -142,10 +141,8 @@ bool schema_searches_sql_make(struct control *control, struct pg *pg, const stru
     if (!schema->search_count)
         return true;
     if (pg_execute(pg, "select stampd.search_rights(); set local search_path = pg_catalog, stampd, pg_temp;"
-                       " grant create on schema stampd to stampd_search")) {
-        message_print("making the role of searches: %s", pg_message(pg));
-        return false;
-    }
+                       " grant create on schema stampd to stampd_search"))
+        return message_refuse("making the role of searches: %s", pg_message(pg));
     for (size_t i = 0; i < schema->search_count; i++)
         if (!make(control, pg, &schema->searches[i], role))
             return false;

@@ -62,8 +62,7 @@ static bool is_host(const char *word)
 static int setup_execute(const struct setup_words *words)
 {
     execvp("sh", (char *const *)(uintptr_t)words->words);
-    message_print("setup: sh: %s", strerror(errno));
-    return CONTROL_FAILED;
+    return message_end(CONTROL_FAILED, "setup: sh: %s", strerror(errno));
 }
 
 int control_setup(struct control *control, int argc, char **argv)
@@ -95,15 +94,11 @@ int control_setup(struct control *control, int argc, char **argv)
     char **arguments = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!arguments)
         return control->status;
-    if (!certificate != !key) {
-        message_print("setup: --certificate and --key are expected together");
-        return CONTROL_WRONG;
-    }
+    if (!certificate != !key)
+        return message_end(CONTROL_WRONG, "setup: --certificate and --key are expected together");
     const char *host = arguments[0];
-    if (!is_host(host)) {
-        message_print("setup: HOST %s: expected letters, digits, dots and hyphens", host);
-        return CONTROL_WRONG;
-    }
+    if (!is_host(host))
+        return message_end(CONTROL_WRONG, "setup: HOST %s: expected letters, digits, dots and hyphens", host);
     struct setup_words words = {0};
     const char *script =
         arena_printf(control->arena, "%s/setup",

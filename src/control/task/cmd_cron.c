@@ -25,8 +25,7 @@ static bool take_zone(const struct control *control)
 {
     if (cron_set_zone(control->settings.zone))
         return true;
-    message_print("zone = %s: there is no such time zone", control->settings.zone);
-    return false;
+    return message_refuse("zone = %s: there is no such time zone", control->settings.zone);
 }
 
 /* The database of the namespace, connected to as administrator. */
@@ -44,8 +43,7 @@ static bool is_period(const char *command, const char *text, struct cron *cron_r
 {
     if (cron_parse(bytes_of(text), cron_r))
         return true;
-    message_print("%s: %s: expected " PERIODS ", with a day and a time that exist", command, text);
-    return false;
+    return message_refuse("%s: %s: expected " PERIODS ", with a day and a time that exist", command, text);
 }
 
 enum { TIME_ROOM = 64 };
@@ -80,9 +78,9 @@ static bool cmd_cron_is_name(const char *what, const char *text, size_t most)
                       all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     if (strspn(text, letters) && strlen(text) <= most && !text[strspn(text, all)])
         return true;
-    message_print("cron add: %s is no name of %s: a letter, then letters, digits, '_', '.', '-', %zu in all",
-                  text, what, most);
-    return false;
+    return message_refuse(
+        "cron add: %s is no name of %s: a letter, then letters, digits, '_', '.', '-', %zu in all", text,
+        what, most);
 }
 
 static bool is_param(struct control *control, const char *text)
@@ -103,8 +101,7 @@ static bool is_info(const char *text)
 {
     if (strlen(text) <= INFO_MOST && bytes_is_utf8(bytes_of(text)))
         return true;
-    message_print("cron add: --info: expected at most %d bytes of UTF-8", INFO_MOST);
-    return false;
+    return message_refuse("cron add: --info: expected at most %d bytes of UTF-8", INFO_MOST);
 }
 
 static int cron_add(struct control *control, int argc, char **argv)
@@ -245,8 +242,7 @@ static int cmd_cron_change(struct control *control, const struct command *comman
         return CONTROL_FAILED;
     if (pg_get_bool(result, 0, 0))
         return CONTROL_DONE;
-    message_print("%s: %s", words[1], problem);
-    return CONTROL_FAILED;
+    return message_end(CONTROL_FAILED, "%s: %s", words[1], problem);
 }
 
 static int cron_drop(struct control *control, int argc, char **argv)
@@ -290,10 +286,8 @@ static int cron_next(struct control *control, int argc, char **argv)
         return control->status;
     if (!is_period("cron next", words[0], &cron))
         return CONTROL_WRONG;
-    if (zone && !cron_set_zone(zone)) {
-        message_print("cron next: --zone %s: there is no such time zone", zone);
-        return CONTROL_WRONG;
-    }
+    if (zone && !cron_set_zone(zone))
+        return message_end(CONTROL_WRONG, "cron next: --zone %s: there is no such time zone", zone);
     if (!zone && (!control_load_settings(control) || !take_zone(control)))
         return CONTROL_FAILED;
     for (int64_t i = 0; i < many; i++) {

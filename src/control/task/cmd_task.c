@@ -51,8 +51,8 @@ static bool read_filter(const struct command *command, const struct words *words
     filter->domain = bytes_of(words->domain);
     if (!words->state || task_rows_is_state(filter->states))
         return true;
-    message_print("%s: --state %s: expected waiting, running, parked or held", command->name, words->state);
-    return false;
+    return message_refuse("%s: --state %s: expected waiting, running, parked or held", command->name,
+                          words->state);
 }
 
 /* clang-format off */
@@ -164,10 +164,8 @@ static int task_list(struct control *control, int argc, char **argv)
     struct pg_result *rows;
     if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
         return control->status;
-    if (is_all == (session.code != NULL)) {
-        message_print("task list: either the code of a namespace or --all is expected");
-        return CONTROL_WRONG;
-    }
+    if (is_all == (session.code != NULL))
+        return message_end(CONTROL_WRONG, "task list: either the code of a namespace or --all is expected");
     if (!read_filter(&command, &words, &filter))
         return CONTROL_WRONG;
     if (!session.as_json)
@@ -261,10 +259,8 @@ static int task_show(struct control *control, int argc, char **argv)
                             &rows) ||
         !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
-    if (!pg_rows(rows) && !pg_rows(attempts)) {
-        message_print("task show: %s: there is no such task", session.words[0]);
-        return CONTROL_FAILED;
-    }
+    if (!pg_rows(rows) && !pg_rows(attempts))
+        return message_end(CONTROL_FAILED, "task show: %s: there is no such task", session.words[0]);
     if (pg_rows(rows) && session.as_json) {
         task_rows_write_task(&text, control->arena, rows, 0);
         put_line(&text);
@@ -326,10 +322,9 @@ static bool do_deed(const struct task_session *session, const char *id, enum sta
         pg_params_add_i64(params, start);
     if (!task_session_query(session, statement, params, &row))
         return false;
-    if (pg_is_null(row, 0, DEED_RESULT)) {
-        message_print("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
-        return false;
-    }
+    if (pg_is_null(row, 0, DEED_RESULT))
+        return message_refuse("%s: %s", id,
+                              pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
     printf("%s: %s\n", id, done);
     if (statement == STATEMENT_TASK_MOVE)
         task_wakeup_ns(&session->control->settings, bytes_of(session->code), start);
@@ -409,10 +404,9 @@ static int task_move(struct control *control, int argc, char **argv)
     int64_t start;
     if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv))
         return control->status;
-    if (!bytes_to_i64(bytes_of(session.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
-        message_print("task move: %s: expected a stamp, yymmddhhmmssmmm", session.words[1]);
-        return CONTROL_WRONG;
-    }
+    if (!bytes_to_i64(bytes_of(session.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED)
+        return message_end(CONTROL_WRONG, "task move: %s: expected a stamp, yymmddhhmmssmmm",
+                           session.words[1]);
     return do_deed(&session, session.words[0], STATEMENT_TASK_MOVE, start, "moved") ? CONTROL_DONE
                                                                                     : CONTROL_FAILED;
 }

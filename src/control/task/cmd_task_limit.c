@@ -43,14 +43,11 @@ static bool read_rate(struct control *control, const char *text, struct task_lim
 static bool cmd_task_limit_check(struct control *control, const struct command *command, const char *rate,
                                  struct task_limit *limit)
 {
-    if (limit->is_by_key && limit->queue >= 0) {
-        message_print("%s: --key is of an operation", command->name);
-        return false;
-    }
-    if (!read_rate(control, rate, limit)) {
-        message_print("%s: --rate %s: a rate is expected, as \"60/min, burst 20\"", command->name, rate);
-        return false;
-    }
+    if (limit->is_by_key && limit->queue >= 0)
+        return message_refuse("%s: --key is of an operation", command->name);
+    if (!read_rate(control, rate, limit))
+        return message_refuse("%s: --rate %s: a rate is expected, as \"60/min, burst 20\"", command->name,
+                              rate);
     return true;
 }
 

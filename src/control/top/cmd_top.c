@@ -246,14 +246,10 @@ static bool top_open(struct control *control, struct segment **segment_r)
     const struct board_sizes sizes = {.slots = (uint32_t)settings->segment_slots,
                                       .shared_cache_bytes = (size_t)settings->shared_cache_mb << 20,
                                       .public_answers_bytes = (size_t)settings->public_answers_mb << 20};
-    if (!settings_segment_path(settings, path, sizeof path)) {
-        message_print("segment: the path is too long");
-        return false;
-    }
-    if (!segment_view_open(segment_r, path, &sizes, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return false;
-    }
+    if (!settings_segment_path(settings, path, sizeof path))
+        return message_refuse("segment: the path is too long");
+    if (!segment_view_open(segment_r, path, &sizes, problem, sizeof problem))
+        return message_refuse("%s", problem);
     if (processes_count(*segment_r))
         return true;
     message_print("segment %s: no worker has begun: stampd does not run", path);

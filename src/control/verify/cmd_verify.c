@@ -49,8 +49,7 @@ static bool archive_comparison_take_row(struct compared *compared)
     struct bytes line = {compared->line.data, compared->line.size - 1};
     if (archive_line_read(compared->arena, line, &compared->document, &problem))
         return true;
-    message_print("a document of the namespace cannot be read: %s", problem);
-    return false;
+    return message_refuse("a document of the namespace cannot be read: %s", problem);
 }
 
 static int archive_comparison_compare(const struct archive_header *one, const struct archive_header *other)
@@ -127,10 +126,8 @@ static bool compare_file(struct archive_comparison *result, struct stored_files 
                          const struct blob_digest *digest, int64_t size)
 {
     int64_t present;
-    if (stored_files_measure(store, digest, &present)) {
-        message_print("the files of attachments cannot be read");
-        return false;
-    }
+    if (stored_files_measure(store, digest, &present))
+        return message_refuse("the files of attachments cannot be read");
     result->files++;
     if (present == size)
         return true;
@@ -555,9 +552,7 @@ int control_verify(struct control *control, int argc, char **argv)
     char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (!control->word_count && !code) {
-        message_print("verify: expected ARCHIVE, --ns CODE, or both");
-        return CONTROL_WRONG;
-    }
+    if (!control->word_count && !code)
+        return message_end(CONTROL_WRONG, "verify: expected ARCHIVE, --ns CODE, or both");
     return cmd_verify_verify(control, control->word_count ? words[0] : NULL, code, key_path);
 }

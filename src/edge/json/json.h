@@ -58,8 +58,8 @@ bool json_is_i64(const struct json *value, int64_t *number_r);
 /* Appends text as a JSON string with its quotes.  `text` must be valid UTF-8. */
 void json_add_string(struct builder *builder, struct bytes text);
 /* The same behind a literal: json_add_text(body, ",\"id\":", id). */
-#define json_add_text(builder, literal, text)                                                                \
-    json_add_behind((builder), ("" literal), sizeof(literal) - 1, (text))
+#define json_add_text(builder, literal, ...)                                                                 \
+    json_add_behind((builder), ("" literal), sizeof(literal) - 1, __VA_ARGS__)
 void json_add_behind(struct builder *builder, const char *before, size_t before_size, struct bytes text);
 /* Bytes that json_add_string would append. */
 size_t json_string_size(struct bytes text);

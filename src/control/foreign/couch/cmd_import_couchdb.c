@@ -157,10 +157,8 @@ static bool read_login(struct control *control, struct couch_words *words)
     char problem[1024];
     if (!words->login)
         return true;
-    if (!secret_is_closed("login", words->login, problem, sizeof problem)) {
-        message_print("%s", problem);
-        return false;
-    }
+    if (!secret_is_closed("login", words->login, problem, sizeof problem))
+        return message_refuse("%s", problem);
     if (!control_read_file(control->arena, words->login, &text))
         return false;
     struct bytes line = bytes_cut(&text, '\n');
@@ -169,8 +167,7 @@ static bool read_login(struct control *control, struct couch_words *words)
     words->follow.server.login = line.size ? arena_copy(control->arena, line.data, line.size) : "";
     if (strchr(words->follow.server.login, ':'))
         return true;
-    message_print("%s: expected name:password", words->login);
-    return false;
+    return message_refuse("%s: expected name:password", words->login);
 }
 
 static bool cmd_import_couchdb_run(struct control *control, const struct foreign_import_options *options,

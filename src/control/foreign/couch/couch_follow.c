@@ -55,13 +55,11 @@ MUST_USE static bool couch_position_take(struct control *control, struct pg *pg,
     bool is_other;
     if (!import_progress_lock(control, pg) || !import_progress_read(control, pg, &is_other, &other))
         return false;
-    if (is_other) {
-        message_print(
+    if (is_other)
+        return message_refuse(
             "an import of an archive or a file was interrupted: complete it, or give it up with import "
             "--abandon %s",
             code);
-        return false;
-    }
     const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(position->source)));
     if (!control_query(control, pg, "reading how far the import has come",
                        "select position, documents from stampd.import_source where source = $1::text", params,
@@ -260,10 +258,8 @@ static bool take_rows(struct couch_follow *follow, struct bytes rows, int64_t *c
                 couch_follow_report(follow, id, "the documents before it could not be stored");
             return false;
         }
-        if (!pass_row(follow, row, id)) {
-            message_print("%s: expected rows with \"id\" and \"seq\"", follow->options->server.url);
-            return false;
-        }
+        if (!pass_row(follow, row, id))
+            return message_refuse("%s: expected rows with \"id\" and \"seq\"", follow->options->server.url);
         if (follow->lines.size >= BATCH_BYTES && !couch_follow_store(follow))
             return false;
         progress_show(&follow->progress, follow->read, follow->reached.documents);
@@ -302,13 +298,11 @@ static bool couch_follow_fetch(struct couch_follow *follow, struct bytes *page_r
         case COUCH_TOO_LARGE:
             break;
         }
-        if (follow->page_size == PAGE_LEAST) {
-            message_print(
+        if (follow->page_size == PAGE_LEAST)
+            return message_refuse(
                 "%s: two documents with their attachments are more than 256 MB: leave them out, and "
                 "attach their files by the server",
                 follow->options->server.url);
-            return false;
-        }
         follow->page_size = follow->page_size / 4 > PAGE_LEAST ? follow->page_size / 4 : PAGE_LEAST;
     }
 }
@@ -351,19 +345,15 @@ static bool take_page(struct couch_follow *follow, bool *is_last_r)
         return false;
     asked = follow->page_size;
     rows = couch_text_member(page, follow->position.is_copying ? BYTES("rows") : BYTES("results"));
-    if (rows.size < 2 || *rows.data != '[') {
-        message_print("%s: expected an answer of CouchDB to _all_docs and _changes",
-                      follow->options->server.url);
-        return false;
-    }
+    if (rows.size < 2 || *rows.data != '[')
+        return message_refuse("%s: expected an answer of CouchDB to _all_docs and _changes",
+                              follow->options->server.url);
     rows = (struct bytes){rows.data + 1, rows.size - 2};
     if (!take_rows(follow, rows, &count) || !couch_follow_store(follow))
         return false;
     *is_last_r = is_last_page(follow, page, count, asked);
-    if (!*is_last_r && !has_moved(follow)) {
-        message_print("%s: the server sends the same page again", follow->options->server.url);
-        return false;
-    }
+    if (!*is_last_r && !has_moved(follow))
+        return message_refuse("%s: the server sends the same page again", follow->options->server.url);
     if (follow->page_size < PAGE_MOST)
         follow->page_size = follow->page_size * 2 < PAGE_MOST ? follow->page_size * 2 : PAGE_MOST;
     return keep_position(follow);
@@ -389,15 +379,12 @@ static bool find_start(struct couch_follow *follow, bool is_there)
     struct bytes since = couch_text_member(head, BYTES("update_seq"));
     if (!bytes_to_i64(couch_text_member(head, BYTES("doc_count")), &follow->total))
         follow->total = 0;
-    if (!since.size) {
-        message_print("%s: the answer is not that of a database of CouchDB", follow->options->server.url);
-        return false;
-    }
-    if (is_there && !bytes_equal(made, follow->position.made)) {
-        message_print("%s: the database is another one than before: bring it in anew with --anew",
-                      follow->options->server.url);
-        return false;
-    }
+    if (!since.size)
+        return message_refuse("%s: the answer is not that of a database of CouchDB",
+                              follow->options->server.url);
+    if (is_there && !bytes_equal(made, follow->position.made))
+        return message_refuse("%s: the database is another one than before: bring it in anew with --anew",
+                              follow->options->server.url);
     struct arena *arena = follow->control->arena;
     if (!is_there)
         follow->position = (struct couch_position){
@@ -474,10 +461,8 @@ static bool couch_follow_prepare(struct couch_follow *follow)
         return false;
     follow->mapping =
         couch_mapping_read(control->arena, &control->settings, text, follow->options->class, &problem);
-    if (!follow->mapping) {
-        message_print("%s: %s", import->mapping ? import->mapping : "import-couchdb", problem);
-        return false;
-    }
+    if (!follow->mapping)
+        return message_refuse("%s: %s", import->mapping ? import->mapping : "import-couchdb", problem);
     follow->position.source = name_source(control->arena, follow->options, text);
     if (!ns_registry_connect(control, import->code, &follow->target) ||
         !ns_keys_refuse(control, follow->target.pg, "attachments"))

@@ -236,8 +236,7 @@ static bool csv_source_read_header(struct csv_source *csv, struct arena *arena)
         if (csv_mapping_bind(csv->mapping, &header, &problem))
             return true;
     }
-    message_print("%s:%lld: %s", csv->source.path, (long long)csv->reader.line, problem);
-    return false;
+    return message_refuse("%s:%lld: %s", csv->source.path, (long long)csv->reader.line, problem);
 }
 
 static bool open_csv(struct foreign_source *source, struct control *control, struct arena *arena)
@@ -246,10 +245,8 @@ static bool open_csv(struct foreign_source *source, struct control *control, str
     const char *problem;
     csv->mapping =
         csv_mapping_read(arena, &control->settings, source->mapping_text, csv->class, csv->id, &problem);
-    if (!csv->mapping) {
-        message_print("%s: %s", source->mapping_path ? source->mapping_path : "import-csv", problem);
-        return false;
-    }
+    if (!csv->mapping)
+        return message_refuse("%s: %s", source->mapping_path ? source->mapping_path : "import-csv", problem);
     if (!csv_reader_open(&csv->reader, source->path, csv_mapping_separator(csv->mapping)))
         return false;
     source->size = csv->reader.input.size;

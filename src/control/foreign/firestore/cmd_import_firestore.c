@@ -161,10 +161,8 @@ static bool firestore_metadata_groups(struct arena *arena, const char *path,
 static bool firestore_metadata_read_file(struct arena *arena, const char *path, struct bytes *text_r)
 {
     struct stat status;
-    if (stat(path, &status) == 0 && (!S_ISREG(status.st_mode) || status.st_size > METADATA_MOST)) {
-        message_print("%s: %s", path, wrong_group);
-        return false;
-    }
+    if (stat(path, &status) == 0 && (!S_ISREG(status.st_mode) || status.st_size > METADATA_MOST))
+        return message_refuse("%s: %s", path, wrong_group);
     return control_read_file(arena, path, text_r);
 }
 
@@ -225,10 +223,8 @@ static bool find_overall(struct arena *arena, const char *path, const char **nam
     DIR *directory = opendir(path);
     struct dirent *entry;
     size_t count = 0;
-    if (!directory) {
-        message_print("%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (!directory)
+        return message_refuse("%s: %s", path, strerror(errno));
     while ((errno = 0, entry = readdir(directory)) != NULL)
         if (entry->d_name[0] != '.' && ends(entry->d_name, ".overall_export_metadata")) {
             *name_r = arena_copy(arena, entry->d_name, strlen(entry->d_name) + 1);
@@ -282,10 +278,8 @@ static bool firestore_folder_read(struct arena *arena, const char *path, struct 
         if (!firestore_metadata_files(arena, arena_printf(arena, "%s/%s", path, name),
                                       firestore_folder_add_file, &gathering))
             return false;
-        if (__builtin_add_overflow(folder_r->documents, groups[i].documents, &folder_r->documents)) {
-            message_print("%s/%s: more documents than can be counted", path, overall);
-            return false;
-        }
+        if (__builtin_add_overflow(folder_r->documents, groups[i].documents, &folder_r->documents))
+            return message_refuse("%s/%s: more documents than can be counted", path, overall);
     }
     return true;
 }
