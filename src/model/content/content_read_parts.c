@@ -8,13 +8,6 @@
 
 /* --- arrays -------------------------------------------------------------------------------------- */
 
-bool content_read_prefix(struct content_compiling *compiling, struct content_node *node,
-                         const struct json *value)
-{
-    return content_take_list(compiling, node, value, false,
-                             &content_take_array_rules(compiling, node)->prefix);
-}
-
 bool content_read_items(struct content_compiling *compiling, struct content_node *node,
                         const struct json *value)
 {
@@ -25,50 +18,16 @@ bool content_read_items(struct content_compiling *compiling, struct content_node
     return content_take_schema(compiling, node, value, &content_take_array_rules(compiling, node)->items);
 }
 
-bool content_read_contains(struct content_compiling *compiling, struct content_node *node,
-                           const struct json *value)
-{
-    return content_take_schema(compiling, node, value, &content_take_array_rules(compiling, node)->contains);
-}
-
-bool content_read_unevaluated_items(struct content_compiling *compiling, struct content_node *node,
-                                    const struct json *value)
-{
-    return content_take_schema(compiling, node, value,
-                               &content_take_array_rules(compiling, node)->unevaluated);
-}
-
-bool content_read_least_items(struct content_compiling *compiling, struct content_node *node,
-                              const struct json *value)
-{
-    return content_take_size(compiling, node, value, &content_take_array_rules(compiling, node)->least);
-}
-
-bool content_read_most_items(struct content_compiling *compiling, struct content_node *node,
-                             const struct json *value)
-{
-    return content_take_size(compiling, node, value, &content_take_array_rules(compiling, node)->most);
-}
-
-bool content_read_least_contained(struct content_compiling *compiling, struct content_node *node,
-                                  const struct json *value)
-{
-    return content_take_size(compiling, node, value,
-                             &content_take_array_rules(compiling, node)->least_contained);
-}
-
-bool content_read_most_contained(struct content_compiling *compiling, struct content_node *node,
-                                 const struct json *value)
-{
-    return content_take_size(compiling, node, value,
-                             &content_take_array_rules(compiling, node)->most_contained);
-}
-
-bool content_read_unique(struct content_compiling *compiling, struct content_node *node,
-                         const struct json *value)
-{
-    return content_take_flag(compiling, node, value, &content_take_array_rules(compiling, node)->is_unique);
-}
+/* clang-format off */
+CONTENT_LIST(prefix, false, array_rules, prefix)
+CONTENT_VALUE(contains, content_take_schema, array_rules, contains)
+CONTENT_VALUE(unevaluated_items, content_take_schema, array_rules, unevaluated)
+CONTENT_VALUE(least_items, content_take_size, array_rules, least)
+CONTENT_VALUE(most_items, content_take_size, array_rules, most)
+CONTENT_VALUE(least_contained, content_take_size, array_rules, least_contained)
+CONTENT_VALUE(most_contained, content_take_size, array_rules, most_contained)
+CONTENT_VALUE(unique, content_take_flag, array_rules, is_unique)
+/* clang-format on */
 
 /* --- objects ------------------------------------------------------------------------------------- */
 
@@ -155,38 +114,13 @@ bool content_read_pattern_properties(struct content_compiling *compiling, struct
     return true;
 }
 
-bool content_read_additional(struct content_compiling *compiling, struct content_node *node,
-                             const struct json *value)
-{
-    return content_take_schema(compiling, node, value,
-                               &content_take_object_rules(compiling, node)->additional);
-}
-
-bool content_read_property_names(struct content_compiling *compiling, struct content_node *node,
-                                 const struct json *value)
-{
-    return content_take_schema(compiling, node, value,
-                               &content_take_object_rules(compiling, node)->property_names);
-}
-
-bool content_read_unevaluated_properties(struct content_compiling *compiling, struct content_node *node,
-                                         const struct json *value)
-{
-    return content_take_schema(compiling, node, value,
-                               &content_take_object_rules(compiling, node)->unevaluated);
-}
-
-bool content_read_least_properties(struct content_compiling *compiling, struct content_node *node,
-                                   const struct json *value)
-{
-    return content_take_size(compiling, node, value, &content_take_object_rules(compiling, node)->least);
-}
-
-bool content_read_most_properties(struct content_compiling *compiling, struct content_node *node,
-                                  const struct json *value)
-{
-    return content_take_size(compiling, node, value, &content_take_object_rules(compiling, node)->most);
-}
+/* clang-format off */
+CONTENT_VALUE(additional, content_take_schema, object_rules, additional)
+CONTENT_VALUE(property_names, content_take_schema, object_rules, property_names)
+CONTENT_VALUE(unevaluated_properties, content_take_schema, object_rules, unevaluated)
+CONTENT_VALUE(least_properties, content_take_size, object_rules, least)
+CONTENT_VALUE(most_properties, content_take_size, object_rules, most)
+/* clang-format on */
 
 static int content_read_parts_compare_names(const void *a, const void *b)
 {
@@ -220,46 +154,15 @@ void content_read_join_names(struct content_node *node)
 
 /* --- logic --------------------------------------------------------------------------------------- */
 
-bool content_read_all(struct content_compiling *compiling, struct content_node *node,
-                      const struct json *value)
-{
-    return content_take_list(compiling, node, value, true, &content_take_logic(compiling, node)->all);
-}
-
-bool content_read_any(struct content_compiling *compiling, struct content_node *node,
-                      const struct json *value)
-{
-    return content_take_list(compiling, node, value, true, &content_take_logic(compiling, node)->any);
-}
-
-bool content_read_one(struct content_compiling *compiling, struct content_node *node,
-                      const struct json *value)
-{
-    return content_take_list(compiling, node, value, true, &content_take_logic(compiling, node)->one);
-}
-
-bool content_read_not(struct content_compiling *compiling, struct content_node *node,
-                      const struct json *value)
-{
-    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->not );
-}
-
-bool content_read_if(struct content_compiling *compiling, struct content_node *node, const struct json *value)
-{
-    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->condition);
-}
-
-bool content_read_then(struct content_compiling *compiling, struct content_node *node,
-                       const struct json *value)
-{
-    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->then);
-}
-
-bool content_read_else(struct content_compiling *compiling, struct content_node *node,
-                       const struct json *value)
-{
-    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->otherwise);
-}
+/* clang-format off */
+CONTENT_LIST(all, true, logic, all)
+CONTENT_LIST(any, true, logic, any)
+CONTENT_LIST(one, true, logic, one)
+CONTENT_VALUE(not, content_take_in_place, logic, not)
+CONTENT_VALUE(if, content_take_in_place, logic, condition)
+CONTENT_VALUE(then, content_take_in_place, logic, then)
+CONTENT_VALUE(else, content_take_in_place, logic, otherwise)
+/* clang-format on */
 
 bool content_read_reference(struct content_compiling *compiling, struct content_node *node,
                             const struct json *value)

@@ -79,29 +79,12 @@ static bool read_bound(struct content_compiling *compiling, struct content_node 
     return true;
 }
 
-bool content_read_minimum(struct content_compiling *compiling, struct content_node *node,
-                          const struct json *value)
-{
-    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->minimum);
-}
-
-bool content_read_maximum(struct content_compiling *compiling, struct content_node *node,
-                          const struct json *value)
-{
-    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->maximum);
-}
-
-bool content_read_above(struct content_compiling *compiling, struct content_node *node,
-                        const struct json *value)
-{
-    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->above);
-}
-
-bool content_read_below(struct content_compiling *compiling, struct content_node *node,
-                        const struct json *value)
-{
-    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->below);
-}
+/* clang-format off */
+CONTENT_VALUE(minimum, read_bound, number_rules, minimum)
+CONTENT_VALUE(maximum, read_bound, number_rules, maximum)
+CONTENT_VALUE(above, read_bound, number_rules, above)
+CONTENT_VALUE(below, read_bound, number_rules, below)
+/* clang-format on */
 
 bool content_read_multiple(struct content_compiling *compiling, struct content_node *node,
                            const struct json *value)
@@ -118,17 +101,10 @@ bool content_read_multiple(struct content_compiling *compiling, struct content_n
 
 /* --- strings ------------------------------------------------------------------------------------- */
 
-bool content_read_least_length(struct content_compiling *compiling, struct content_node *node,
-                               const struct json *value)
-{
-    return content_take_size(compiling, node, value, &content_take_string_rules(compiling, node)->least);
-}
-
-bool content_read_most_length(struct content_compiling *compiling, struct content_node *node,
-                              const struct json *value)
-{
-    return content_take_size(compiling, node, value, &content_take_string_rules(compiling, node)->most);
-}
+/* clang-format off */
+CONTENT_VALUE(least_length, content_take_size, string_rules, least)
+CONTENT_VALUE(most_length, content_take_size, string_rules, most)
+/* clang-format on */
 
 bool content_read_pattern(struct content_compiling *compiling, struct content_node *node,
                           const struct json *value)

@@ -45,4 +45,20 @@ const struct pattern *content_take_pattern(struct content_compiling *compiling,
                                            const struct content_node *node, const char *keyword,
                                            struct bytes text);
 
+/* Define content_read_WORD, the reader of a keyword whose value goes into a member of a group of rules; the
+ * list is one of subschemas. */
+#define CONTENT_VALUE(word, take, group, member)                                                             \
+    bool content_read_##word(struct content_compiling *compiling, struct content_node *node,                 \
+                             const struct json *value)                                                       \
+    {                                                                                                        \
+        return take(compiling, node, value, &content_take_##group(compiling, node)->member);                 \
+    }
+#define CONTENT_LIST(word, in_place, group, member)                                                          \
+    bool content_read_##word(struct content_compiling *compiling, struct content_node *node,                 \
+                             const struct json *value)                                                       \
+    {                                                                                                        \
+        return content_take_list(compiling, node, value, in_place,                                           \
+                                 &content_take_##group(compiling, node)->member);                            \
+    }
+
 #endif
