@@ -60,14 +60,6 @@ static const char *recall_database(struct worker_context *worker_context, struct
     return is_up ? "ok" : "down";
 }
 
-static void route_add_text(struct builder *body, const char *name, struct bytes text)
-{
-    if (!text.size)
-        return;
-    builder_printf(body, ",\"%s\":", name);
-    json_add_string(body, text);
-}
-
 /* What every caller may know of the namespace. */
 static void write_configuration(const struct ns_conf *conf, struct builder *body)
 {
@@ -78,9 +70,9 @@ static void write_configuration(const struct ns_conf *conf, struct builder *body
         json_add_string(body,
                         conf->message.size ? conf->message : bytes_of(namespace_state_word(conf->state)));
     builder_printf(body, ",\"state\":%d,\"build\":%lld", conf->state, (long long)conf->build);
-    route_add_text(body, "message", conf->message);
-    route_add_text(body, "label", conf->label);
-    route_add_text(body, "theme", conf->theme);
+    json_add_filled(body, "message", conf->message);
+    json_add_filled(body, "label", conf->label);
+    json_add_filled(body, "theme", conf->theme);
     if (conf->options.size)
         builder_printf(body, ",\"options\":%.*s", (int)conf->options.size, conf->options.data);
 }

@@ -159,14 +159,6 @@ static void purger_begin(struct purger *purger)
     target_begin_body(&purger->body, purger->options->key);
 }
 
-static void purger_add_text(struct purger *purger, const char *name, struct bytes value)
-{
-    if (!value.data)
-        return;
-    builder_printf(&purger->body, ",\"%s\":", name);
-    json_add_string(&purger->body, value);
-}
-
 /* --- deleting --- */
 
 #define KEY_NAME "Idempotency-Key: "
@@ -193,8 +185,8 @@ static bool delete_batch(struct purger *purger, const struct page_name *names, s
     for (size_t i = 0; i < count; i++) {
         builder_printf(&purger->body, "%s{\"delete\":true,\"if\":%lld", i ? "," : "",
                        (long long)names[i].version);
-        purger_add_text(purger, "c", names[i].class);
-        purger_add_text(purger, "id", names[i].id);
+        json_add_member(&purger->body, "c", names[i].class);
+        json_add_member(&purger->body, "id", names[i].id);
         builder_add_text(&purger->body, "}");
     }
     builder_add_text(&purger->body, "]}}");
@@ -278,9 +270,9 @@ static bool walk_class(struct purger *purger, struct bytes class)
     do {
         purger_begin(purger);
         builder_printf(&purger->body, "\"limit\":%d", NAMES_A_PAGE);
-        purger_add_text(purger, "c", class);
-        purger_add_text(purger, "prefix", purger->options->prefix);
-        purger_add_text(purger, "cursor", cursor);
+        json_add_member(&purger->body, "c", class);
+        json_add_member(&purger->body, "prefix", purger->options->prefix);
+        json_add_member(&purger->body, "cursor", cursor);
         if (!request_page(purger, purger->names, &text))
             return false;
         if (!page_read_names(purger->names, text, &names, &count, &cursor))
@@ -344,7 +336,7 @@ static bool purge_classes(struct purger *purger)
     do {
         purger_begin(purger);
         builder_printf(&purger->body, "\"limit\":%d", NAMES_A_PAGE);
-        purger_add_text(purger, "cursor", cursor);
+        json_add_member(&purger->body, "cursor", cursor);
         if (!request_page(purger, purger->classes, &text))
             return false;
         if (!page_read_classes(purger->classes, text, &classes, &count, &cursor))

@@ -103,20 +103,12 @@ static void end_body(struct dump_request *pending)
     pending->state = STATE_WAITS;
 }
 
-static void dumper_add_text(struct builder *body, const char *name, struct bytes value)
-{
-    if (!value.data)
-        return;
-    builder_printf(body, ",\"%s\":", name);
-    json_add_string(body, value);
-}
-
 static void request_classes(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
     begin_body(dumper, &lister->pending);
     builder_printf(&lister->pending.body, "\"limit\":%d", NAMES_A_PAGE);
-    dumper_add_text(&lister->pending.body, "cursor", lister->class_cursor);
+    json_add_member(&lister->pending.body, "cursor", lister->class_cursor);
     end_body(&lister->pending);
 }
 
@@ -126,9 +118,9 @@ static void request_names(struct dumper *dumper)
     struct builder *body = &lister->pending.body;
     begin_body(dumper, &lister->pending);
     builder_printf(body, "\"limit\":%d,\"after\":%lld", NAMES_A_PAGE, (long long)dumper->options->after);
-    dumper_add_text(body, "c", lister->class);
-    dumper_add_text(body, "prefix", dumper->options->prefix);
-    dumper_add_text(body, "cursor", lister->name_cursor);
+    json_add_member(body, "c", lister->class);
+    json_add_member(body, "prefix", dumper->options->prefix);
+    json_add_member(body, "cursor", lister->name_cursor);
     end_body(&lister->pending);
 }
 
@@ -139,7 +131,7 @@ static void request_documents(struct dumper *dumper, struct dump_batch *batch)
     builder_add_text(body, "\"docs\":[");
     for (size_t i = batch->done; i < batch->done + batch->part; i++) {
         json_add_text(body, "{\"c\":", batch->names[i].class);
-        dumper_add_text(body, "id", batch->names[i].id);
+        json_add_member(body, "id", batch->names[i].id);
         if (i + 1 < batch->done + batch->part)
             builder_add_text(body, "},");
     }

@@ -61,6 +61,9 @@ void json_add_string(struct builder *builder, struct bytes text);
 #define json_add_text(builder, literal, ...)                                                                 \
     json_add_behind((builder), ("" literal), sizeof(literal) - 1, __VA_ARGS__)
 void json_add_behind(struct builder *builder, const char *before, size_t before_size, struct bytes text);
+/* Append `,"name":` and the text; nothing when it has no data, or when it is empty. */
+void json_add_member(struct builder *builder, const char *name, struct bytes text);
+void json_add_filled(struct builder *builder, const char *name, struct bytes text);
 /* Bytes that json_add_string would append. */
 size_t json_string_size(struct bytes text);
 

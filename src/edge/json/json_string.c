@@ -143,3 +143,16 @@ void json_add_behind(struct builder *builder, const char *before, size_t before_
     builder_add(builder, before, before_size);
     json_add_string(builder, text);
 }
+
+void json_add_member(struct builder *builder, const char *name, struct bytes text)
+{
+    if (!text.data)
+        return;
+    builder_printf(builder, ",\"%s\":", name);
+    json_add_string(builder, text);
+}
+
+void json_add_filled(struct builder *builder, const char *name, struct bytes text)
+{
+    json_add_member(builder, name, text.size ? text : NO_BYTES);
+}

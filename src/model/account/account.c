@@ -188,22 +188,14 @@ static struct bytes account_take(struct arena *arena, struct builder *text)
     return result;
 }
 
-static void account_add_text(struct builder *text, const char *name, struct bytes value)
-{
-    if (!value.size)
-        return;
-    builder_printf(text, ",\"%s\":", name);
-    json_add_string(text, value);
-}
-
 struct bytes account_write_self(struct arena *arena, const struct account *account)
 {
     struct builder text = {0};
     builder_printf(&text, "{\"created\":%lld", (long long)account->created);
-    account_add_text(&text, "name", account->name);
-    account_add_text(&text, "address", account->address);
-    account_add_text(&text, "issuer", account->issuer);
-    account_add_text(&text, "subject", account->subject);
+    json_add_filled(&text, "name", account->name);
+    json_add_filled(&text, "address", account->address);
+    json_add_filled(&text, "issuer", account->issuer);
+    json_add_filled(&text, "subject", account->subject);
     if (account->is_confirmed)
         builder_add_text(&text, ",\"confirmed\":true");
     if (account->is_disabled)
@@ -245,7 +237,7 @@ struct bytes account_write_session(struct arena *arena, const struct account_ses
         builder_add_text(&text, ",\"service\":true");
     else
         builder_printf(&text, ",\"expires\":%lld", (long long)session->expires);
-    account_add_text(&text, "device", session->device);
+    json_add_filled(&text, "device", session->device);
     builder_add_text(&text, "}");
     return account_take(arena, &text);
 }

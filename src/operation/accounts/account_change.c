@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "model/account/issuer.h"
 #include "model/document/stamp.h"
-#include "model/rules/rules_left.h"
+#include "model/rules/rules_sight.h"
 #include "operation/access/configurations.h"
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_gate.h"
@@ -24,9 +24,9 @@
  *
  * The commit that deletes an account writes the document Ticket/left <account> and plans the task
  * `accountclean`, of which a namespace has one that waits and one that runs at most.  The task visits the
- * documents of the classes that the rules concern (model/rules/rules_left.h), page by page; each cycle is one
- * commit, bounded by limit_documents, and its checkpoint says where the next one continues.  At the end of
- * the walk the documents Ticket/left … that it has served are deleted: until then everything can be done
+ * documents of the classes that the rules concern (model/rules/rules_sight.h), page by page; each cycle is
+ * one commit, bounded by limit_documents, and its checkpoint says where the next one continues.  At the end
+ * of the walk the documents Ticket/left … that it has served are deleted: until then everything can be done
  * again.
  *
  * A request of the account that was under way may still commit until limit_operation_s later; a walk serves
@@ -445,22 +445,14 @@ enum fault account_change_delete(struct attempt *attempt, struct draft *draft, c
     return issuer_is_account(header->id) ? FAULT_NONE : account_left_add(attempt, header->id);
 }
 
-static void account_change_add_text(struct builder *body, const char *name, struct bytes text)
-{
-    if (!text.size)
-        return;
-    builder_printf(body, ",\"%s\":", name);
-    json_add_string(body, text);
-}
-
 void account_change_write_open(struct attempt *attempt, struct bytes id, const struct account *account)
 {
     struct builder *body = attempt->reply->body;
     json_add_text(body, "{\"account\":", id);
-    account_change_add_text(body, "name", account->name);
-    account_change_add_text(body, "address", account->address);
-    account_change_add_text(body, "issuer", account->issuer);
-    account_change_add_text(body, "subject", account->subject);
+    json_add_filled(body, "name", account->name);
+    json_add_filled(body, "address", account->address);
+    json_add_filled(body, "issuer", account->issuer);
+    json_add_filled(body, "subject", account->subject);
     if (account->is_confirmed)
         builder_add_text(body, ",\"confirmed\":true");
     if (issuer_is_account(id))

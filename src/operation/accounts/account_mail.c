@@ -20,21 +20,13 @@ static enum fault account_mail_check(struct attempt *attempt)
                : reply_fault(attempt->call, attempt->reply, FAULT_OMAIL, NULL, NULL);
 }
 
-static void account_mail_add_text(struct builder *text, const char *name, struct bytes value)
-{
-    if (!value.data)
-        return;
-    builder_printf(text, ",\"%s\":", name);
-    json_add_string(text, value);
-}
-
 static struct bytes write_param(struct arena *arena, const struct account_mail_wish *wish)
 {
     struct builder text = {0};
     builder_printf(&text, "{\"kind\":\"%s\"", letter_word(wish->kind));
-    account_mail_add_text(&text, "name", wish->name);
-    account_mail_add_text(&text, "address", wish->address);
-    account_mail_add_text(&text, "account", wish->account);
+    json_add_member(&text, "name", wish->name);
+    json_add_member(&text, "address", wish->address);
+    json_add_member(&text, "account", wish->account);
     builder_add_text(&text, "}");
     struct bytes param = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&text);

@@ -44,14 +44,6 @@ static enum fault find_owner(struct attempt *attempt, struct bytes *owner_r)
     return FAULT_NONE;
 }
 
-static void owntask_add_text(struct builder *out, const char *name, struct bytes text)
-{
-    if (!text.data)
-        return;
-    builder_printf(out, ",\"%s\":", name);
-    json_add_string(out, text);
-}
-
 static enum fault owntask_look(struct own *own)
 {
     const struct attempt *attempt = own->attempt;
@@ -118,13 +110,13 @@ static enum fault wait_for_end(struct own *own, int64_t wait_ms, int64_t *pause_
 static void write_own(struct builder *out, struct bytes id, const struct task_own *task)
 {
     json_add_text(out, "{\"id\":", id);
-    owntask_add_text(out, "state", task->is_there ? task->state : BYTES("gone"));
+    json_add_member(out, "state", task->is_there ? task->state : BYTES("gone"));
     if (task->is_there) {
-        owntask_add_text(out, "op", task->operation);
+        json_add_member(out, "op", task->operation);
         builder_printf(out, ",\"retry\":%" PRId64 ",\"startat\":%" PRId64, task->attempt, task->start);
-        owntask_add_text(out, "exc", task->code);
-        owntask_add_text(out, "report", task->report);
-        owntask_add_text(out, "progress", task->progress);
+        json_add_member(out, "exc", task->code);
+        json_add_member(out, "report", task->report);
+        json_add_member(out, "progress", task->progress);
     }
     if (task->result.data) {
         builder_add_text(out, ",\"result\":");

@@ -98,18 +98,10 @@ static int taking_compare(const void *one, const void *other)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-static void taking_add_text(struct builder *out, const char *name, struct bytes text)
-{
-    if (!text.size)
-        return;
-    builder_printf(out, ",\"%s\":", name);
-    json_add_string(out, text);
-}
-
 static void add_task(struct builder *out, const struct task *task, int64_t until)
 {
     json_add_text(out, "{\"id\":", task->id);
-    taking_add_text(out, "op", task->operation);
+    json_add_filled(out, "op", task->operation);
     builder_add_text(out, ",\"param\":");
     builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));
     builder_printf(out,
@@ -117,12 +109,12 @@ static void add_task(struct builder *out, const struct task *task, int64_t until
                    ",\"retry\":%" PRId64 ",\"until\":%" PRId64 ",\"created\":%" PRId64,
                    task->queue, task->priority, task->start, task->claim, task->attempt, until,
                    task->created);
-    taking_add_text(out, "info", task->info);
-    taking_add_text(out, "resource", task->resource);
-    taking_add_text(out, "domain", task->domain);
-    taking_add_text(out, "account", task->account);
-    taking_add_text(out, "trace", trace_parent(task->trace));
-    taking_add_text(out, "tracestate", trace_state(task->trace));
+    json_add_filled(out, "info", task->info);
+    json_add_filled(out, "resource", task->resource);
+    json_add_filled(out, "domain", task->domain);
+    json_add_filled(out, "account", task->account);
+    json_add_filled(out, "trace", trace_parent(task->trace));
+    json_add_filled(out, "tracestate", trace_state(task->trace));
     builder_add_text(out, "}");
 }
 
