@@ -55,8 +55,6 @@ libstampd_a_SOURCES = \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \
 	src/control/archive/archive_files.c src/control/archive/archive_files.h \
-	src/control/archive/archive_filter.c src/control/archive/archive_filter.h \
-	src/control/archive/archive_key.c src/control/archive/archive_key.h \
 	src/control/archive/archive_line.c src/control/archive/archive_line.h \
 	src/control/archive/archive_reader.c src/control/archive/archive_reader.h \
 	src/control/archive/archive_replace.c src/control/archive/archive_replace.h \
@@ -138,7 +136,6 @@ libstampd_a_SOURCES = \
 	src/control/ns/cmd_ns_workers.c \
 	src/control/ns/migrations.c src/control/ns/migrations.h \
 	src/control/ns/ns_keys.c src/control/ns/ns_keys.h \
-	src/control/ns/ns_purge.c src/control/ns/ns_purge.h \
 	src/control/ns/ns_registry.c src/control/ns/ns_registry.h \
 	src/control/options.c src/control/options.h \
 	src/control/record.c src/control/record.h \
@@ -152,9 +149,7 @@ libstampd_a_SOURCES = \
 	src/control/schema/schema_join.c \
 	src/control/schema/schema_plan.c src/control/schema/schema_plan.h \
 	src/control/schema/schema_plan_indexes.c src/control/schema/schema_plan_indexes.h \
-	src/control/schema/schema_searches_sql.c src/control/schema/schema_searches_sql.h \
 	src/control/schema/schema_sql.c src/control/schema/schema_sql.h \
-	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
 	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
 	src/control/servers.c src/control/servers.h \
 	src/control/setup/cmd_setup.c \
@@ -164,7 +159,6 @@ libstampd_a_SOURCES = \
 	src/control/task/task_session.c src/control/task/task_session.h \
 	src/control/top/cmd_top.c \
 	src/control/verify/cmd_verify.c \
-	src/control/verify/findings.c src/control/verify/findings.h \
 	src/document/cache.c src/document/cache.h \
 	src/document/documents.c src/document/documents.h \
 	src/document/documents_private.h \
@@ -213,7 +207,6 @@ libstampd_a_SOURCES = \
 	src/edge/pg/pg_translation.c src/edge/pg/pg_translation.h \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
 	src/edge/tarball.c src/edge/tarball.h \
-	src/edge/write_parts.c src/edge/write_parts.h \
 	src/http/arguments.c src/http/arguments.h \
 	src/http/coding.c src/http/coding.h \
 	src/http/condition.c src/http/condition.h \
@@ -237,12 +230,10 @@ libstampd_a_SOURCES = \
 	src/journal/journal_reader.c src/journal/journal_reader.h \
 	src/journal/journal_remote.c src/journal/journal_remote.h \
 	src/journal/journal_run.c src/journal/journal_run.h \
-	src/journal/journal_saver.c src/journal/journal_saver.h \
 	src/journal/journal_session.c src/journal/journal_session.h \
 	src/journal/journal_tasks.c src/journal/journal_tasks.h \
 	src/journal/journal_turns.c src/journal/journal_turns.h \
 	src/journal/resp/resp.c src/journal/resp/resp.h \
-	src/journal/resp/resp_glob.c src/journal/resp/resp_glob.h \
 	src/journal/resp/resp_listener.c src/journal/resp/resp_listener.h \
 	src/journal/resp/resp_records.c src/journal/resp/resp_records.h \
 	src/journal/resp/resp_run.c src/journal/resp/resp_run.h \
@@ -291,19 +282,13 @@ libstampd_a_SOURCES = \
 	src/model/account/relying_party.c src/model/account/relying_party.h \
 	src/model/content/content.h \
 	src/model/content/content_check.c src/model/content/content_check.h \
-	src/model/content/content_check_parts.c \
 	src/model/content/content_compile.c \
 	src/model/content/content_compiling.h \
 	src/model/content/content_format.c src/model/content/content_format.h \
-	src/model/content/content_keyword.c src/model/content/content_keyword.h \
 	src/model/content/content_keyword_table.h \
 	src/model/content/content_node.h \
-	src/model/content/content_number.c src/model/content/content_number.h \
 	src/model/content/content_place.c src/model/content/content_place.h \
-	src/model/content/content_read.h \
-	src/model/content/content_read_parts.c \
-	src/model/content/content_read_value.c \
-	src/model/content/content_take.c src/model/content/content_take.h \
+	src/model/content/content_read.c src/model/content/content_read.h \
 	src/model/content/content_value.c src/model/content/content_value.h \
 	src/model/content/content_violation.c \
 	src/model/document/attachment.c src/model/document/attachment.h \
@@ -328,7 +313,6 @@ libstampd_a_SOURCES = \
 	src/model/rules/rules_case.c src/model/rules/rules_case.h \
 	src/model/rules/rules_condition.c \
 	src/model/rules/rules_decide.c \
-	src/model/rules/rules_left.c src/model/rules/rules_left.h \
 	src/model/rules/rules_private.h \
 	src/model/rules/rules_read.c \
 	src/model/rules/rules_reader.c src/model/rules/rules_reader.h \
@@ -342,14 +326,11 @@ libstampd_a_SOURCES = \
 	src/model/schema/schema_read.c \
 	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
 	src/model/schema/schema_searches.c src/model/schema/schema_searches.h \
-	src/model/schema/schema_texts.c src/model/schema/schema_texts.h \
 	src/model/schema/search.c src/model/schema/search.h \
-	src/model/schema/search_marks.c src/model/schema/search_marks.h \
 	src/model/schema/search_plan.c src/model/schema/search_plan.h \
 	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \
 	src/model/schema/search_rows.c src/model/schema/search_rows.h \
 	src/model/schema/search_test.c src/model/schema/search_test.h \
-	src/model/schema/search_totals.c src/model/schema/search_totals.h \
 	src/model/schema/shown.c src/model/schema/shown.h \
 	src/model/task/cron.c src/model/task/cron.h \
 	src/model/task/task.c src/model/task/task.h \
@@ -463,7 +444,6 @@ libstampd_a_SOURCES = \
 	src/operation/reader.c src/operation/reader.h \
 	src/operation/record_changes.c src/operation/record_changes.h \
 	src/operation/records/record.c src/operation/records/record.h \
-	src/operation/records/record_listen.c src/operation/records/record_listen.h \
 	src/operation/records/record_read.c \
 	src/operation/records/record_right.c src/operation/records/record_right.h \
 	src/operation/registry.c src/operation/registry.h \

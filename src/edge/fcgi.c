@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -22,9 +23,38 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/write_parts.h"
+
+/* Writes pieces of memory to a connection, all of them. */
+
+enum write_result {
+    WRITE_DONE,
+    WRITE_CLOSED, /* the peer has closed the connection */
+    WRITE_STUCK,  /* it accepts no data for longer than the timeout of the connection */
+};
+
+/* Changes `parts`. */
+MUST_USE static enum write_result write_parts(int fd, struct iovec *parts, int count)
+{
+    while (count) {
+        ssize_t wrote = writev(fd, parts, count);
+        if (wrote < 0) {
+            if (errno == EINTR)
+                continue;
+            return errno == EPIPE || errno == ECONNRESET ? WRITE_CLOSED : WRITE_STUCK;
+        }
+        size_t left = (size_t)wrote;
+        for (; count && left >= parts->iov_len; parts++, count--)
+            left -= parts->iov_len;
+        if (count) {
+            parts->iov_base = (char *)parts->iov_base + left;
+            parts->iov_len -= left;
+        }
+    }
+    return WRITE_DONE;
+}
 
 enum {
     WAITING_MOST = 1024,

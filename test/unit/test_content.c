@@ -11,7 +11,7 @@
 #include "arena_fixture.h"
 #include "content_cases.h"
 #include "model/content/content.h"
-#include "model/content/content_number.h"
+#include "model/content/content_value.h"
 
 enum { STEPS = 1000000 };
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "journal/resp/resp_glob.h"
 #include "journal/resp/resp_scan.h"
 
 static const struct resp_limits limits = {RESP_WORDS_MOST, 1000, 100000};

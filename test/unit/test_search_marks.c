@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/schema/search_marks.h"
+#include "model/schema/search.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 

@@ -4,18 +4,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/coding/hex.h"
 #include "base/memory.h"
+#include "base/secret.h"
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_writer.h"
-#include "control/message.h"
 #include "control/documents/progress.h"
-#include "seal/sealed_stream.h"
+#include "control/message.h"
 #include "edge/tarball.h"
 #include "model/document/attachment.h"
+#include "seal/sealed_stream.h"
 
 enum {
     PIECE = 1 << 16,
@@ -488,4 +490,26 @@ bool archive_verify(struct arena *arena, const char *path, struct bytes key, boo
     builder_free(&verification.id);
     archive_reader_close(verification.reader);
     return is_right;
+}
+
+/* Reads the key and checks that it can be one. */
+
+enum { KEY_LEAST = 32 };
+
+bool archive_key_read(struct control *control, const char *path, struct bytes *key_r)
+{
+    struct secret secret;
+    char problem[1024];
+    *key_r = NO_BYTES;
+    if (!path)
+        return true;
+    if (!secret_read(&secret, "key-file", path, problem, sizeof problem))
+        return message_refuse("%s", problem);
+    size_t size = strlen(secret.text);
+    *key_r = (struct bytes){arena_copy(control->arena, secret.text, size), size};
+    secret_erase(&secret);
+    if (size < KEY_LEAST)
+        message_print("%s: a key has at least %d characters: stampctl key new --archive FILE", path,
+                      KEY_LEAST);
+    return size >= KEY_LEAST;
 }

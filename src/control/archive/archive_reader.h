@@ -9,6 +9,7 @@
 
 #include "control/archive/archive_files.h"
 #include "control/archive/archive_line.h"
+#include "control/control.h"
 
 enum { ARCHIVE_VERSION = 1 };
 
@@ -69,5 +70,18 @@ const char *archive_identity(struct arena *arena, const struct archive_contents 
 
 /* Is it a member with documents? */
 bool archive_reader_has_documents(struct bytes name);
+
+/* The secret that an archive is encrypted with, in a file of its own (`stampctl key new
+ * --archive`). */
+
+#define ARCHIVE_KEY_LINE(path)                                                                               \
+    {                                                                                                        \
+        .name = "key-file", .argument = "FILE", .help = "The archive is encrypted with the key in FILE.",    \
+        .text = (path)                                                                                       \
+    }
+
+/* `path` NULL: no key, NO_BYTES.  A file that any user may read, or a key of less than 32 characters, is
+ * refused.  On failure reports why. */
+MUST_USE bool archive_key_read(struct control *control, const char *path, struct bytes *key_r);
 
 #endif

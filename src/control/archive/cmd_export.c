@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "control/archive/archive_key.h"
+#include "control/archive/archive_reader.h"
 #include "control/archive/importer.h"
 #include "control/message.h"
 #include "model/document/stamp.h"

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "control/archive/archive_files.h"
-#include "control/archive/archive_filter.h"
 #include "control/archive/archive_reader.h"
 #include "control/archive/archive_rows.h"
 #include "control/archive/archive_writer.h"

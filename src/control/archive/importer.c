@@ -20,7 +20,7 @@
 #include "control/message.h"
 #include "control/ns/cmd_ns.h"
 #include "control/ns/ns_registry.h"
-#include "control/schema/schema_wait.h"
+#include "control/schema/schema_catalog.h"
 #include "edge/json/json.h"
 #include "model/namespace.h"
 #include "model/rules/rules.h"

@@ -8,7 +8,7 @@
 #include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "model/rules/rules_case.h"
-#include "model/rules/rules_left.h"
+#include "model/rules/rules_sight.h"
 #include "model/rules/rules_schema.h"
 
 bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, struct rules **rules_r)

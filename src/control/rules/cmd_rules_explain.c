@@ -11,7 +11,7 @@
 #include "control/record.h"
 #include "model/account/account.h"
 #include "model/rules/rules_case.h"
-#include "model/rules/rules_left.h"
+#include "model/rules/rules_sight.h"
 
 struct rules_inquiry {
     struct control *control;

@@ -58,4 +58,10 @@ struct bytes schema_planning_table(struct arena *arena, const char *prefix, stru
 bool schema_planning_has_word(struct arena *arena, struct bytes words, struct side_name name,
                               struct bytes field);
 
+/* Waits for transactions that may still use the schema of before. */
+
+/* Waits until all transactions that now run in this database and began before have ended; on failure reports
+ * why. */
+MUST_USE bool schema_wait_for_older(struct control *control, struct pg *pg);
+
 #endif

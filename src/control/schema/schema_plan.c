@@ -12,7 +12,7 @@
 #include "control/schema/schema_plan_indexes.h"
 #include "model/document/mutation.h"
 #include "model/schema/schema_paths.h"
-#include "model/schema/schema_texts.h"
+#include "model/schema/schema_searches.h"
 
 bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
 {

@@ -11,6 +11,7 @@
 #ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 
+#include "control/control.h"
 #include "model/schema/schema.h"
 
 /* One side table. */
@@ -41,5 +42,14 @@ void schema_sql_several(struct builder *sql, struct side_name name, const struct
                         struct bytes index_name);
 /* Appends a text as an SQL literal. */
 void schema_sql_literal(struct builder *sql, struct bytes text);
+
+/* Makes the functions of named searches in a namespace's database, and refuses what is
+ * no search. */
+
+/* Within a transaction that has removed the former functions, once the views are there that they read.
+ * `role`: the workers'.  On failure reports why, and where in the declaration; the transaction is to be
+ * undone then. */
+MUST_USE bool schema_searches_sql_make(struct control *control, struct pg *pg, const struct schema *schema,
+                                       const char *role);
 
 #endif

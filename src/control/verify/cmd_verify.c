@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
+#include "base/bytes.h"
 #include "blob/blob_sealed.h"
-#include "control/archive/archive_key.h"
+#include "blob/blob_store.h"
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_reader.h"
 #include "control/archive/archive_rows.h"
@@ -14,9 +16,49 @@
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
 #include "control/ns/ns_registry.h"
-#include "control/verify/findings.h"
 #include "edge/pg/pg_copy.h"
 #include "model/document/attachment.h"
+
+/* The differences that a verification reports: the first ones in words, all of them counted. */
+
+struct findings {
+    struct arena *arena; /* emptied with each finding */
+    int64_t count;
+};
+
+enum { SHOWN = 20 };
+
+static bool findings_is_shown(struct findings *findings)
+{
+    arena_reset(findings->arena);
+    if (findings->count++ == SHOWN)
+        message_print("more differences follow, which are only counted");
+    return findings->count <= SHOWN;
+}
+
+/* Ids are printed as JSON strings. */
+static void findings_add_document(struct findings *findings, struct bytes class, struct bytes id,
+                                  const char *what)
+{
+    if (findings_is_shown(findings))
+        message_print("%.*s %s: %s", (int)class.size, class.data, message_quote(findings->arena, id), what);
+}
+
+/* Class NO_BYTES: of the whole namespace. */
+static void findings_add_class(struct findings *findings, struct bytes class, const char *what)
+{
+    if (findings_is_shown(findings))
+        message_print("%s%.*s: %s", class.data ? "class " : "the namespace", (int)class.size, class.data,
+                      what);
+}
+
+static void findings_add_file(struct findings *findings, const struct blob_digest *digest, const char *what)
+{
+    char text[BLOB_HEX + 1];
+    blob_store_write_digest(digest, text);
+    if (findings_is_shown(findings))
+        message_print("file %s: %s", text, what);
+}
 
 /* The documents and files of an archive against those of a namespace. */
 

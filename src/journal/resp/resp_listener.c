@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "journal/resp/resp_glob.h"
+#include "journal/resp/resp_scan.h"
 #include "records/records_changes.h"
 
 enum { READINGS_MOST = 4, KEY_STEPS = 25000, EVENT_STEPS = 100, CHANNEL_MOST = RECORDS_KEY_MOST + 64 };

@@ -7,6 +7,7 @@
 #ifndef STAMPD_JOURNAL_RESP_RESP_SCAN_H
 #define STAMPD_JOURNAL_RESP_RESP_SCAN_H
 
+#include "base/bytes.h"
 #include "journal/resp/resp_session.h"
 
 enum { RESP_CURSORS_MOST = 16 }; /* scans of one key of the file */
@@ -24,5 +25,16 @@ MUST_USE bool resp_scan_find(struct resp_cursors *cursors, size_t owner, uint64_
                              struct bytes *last_r);
 
 resp_function resp_scan;
+
+/* The patterns of Redis: `*`, `?`, `[a-c]`, `[^a]`, and a backslash before a byte that is meant.
+ */
+
+enum { RESP_GLOB_MOST = 2048 }; /* bytes of a pattern; longer ones are refused by those who take them */
+
+/* Takes one step for each byte that is compared from `steps`.  False also when these do not suffice: without
+ * that, a pattern with many stars costs as much as its length times that of the text. */
+bool resp_glob_matches(struct bytes pattern, struct bytes text, int64_t *steps);
+/* The bytes with which all texts that match begin, in `prefix_r`, of the size of the pattern; how many. */
+size_t resp_glob_prefix(struct bytes pattern, char *prefix_r);
 
 #endif

@@ -6,7 +6,7 @@
  * The cost of both is bounded, whatever their input.  A schema has limited size, depth and subschemas, and no
  * reference leads back to itself without going into a member or an element.  A check spends steps: about one
  * for each rule applied to a value, and one for each 16 bytes compared; regular expressions count as in
- * edge/pattern.h.  Numbers are compared as decimals (content_number.h).  Pure. */
+ * edge/pattern.h.  Numbers are compared as decimals (content_value.h).  Pure. */
 #ifndef STAMPD_MODEL_CONTENT_CONTENT_H
 #define STAMPD_MODEL_CONTENT_CONTENT_H
 

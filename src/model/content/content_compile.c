@@ -1,9 +1,8 @@
-/* content_compile: reads a schema's tree into nodes; content_read_*.c read each keyword. */
-#include "model/content/content_keyword.h"
+/* content_compile: reads a schema's tree into nodes; content_read.c reads each keyword. */
+#include "model/content/content_compiling.h"
 
 #include "base/coding/percent.h"
 #include "base/names.h"
-#include "model/content/content_compiling.h"
 #include "model/content/content_place.h"
 #include "model/content/content_read.h"
 
@@ -165,7 +164,7 @@ static bool refuse_unknown(struct content_compiling *compiling, const struct con
         if (bytes_equal(name, bytes_of(elsewhere[i][0])))
             return content_place_refuse(compiling, node, keyword, elsewhere[i][1]);
     struct builder words = {0};
-    names_explain(content_keyword_names(compiling->is_raw), "keyword", name, &words);
+    names_explain(content_read_names(compiling->is_raw), "keyword", name, &words);
     const char *expected = arena_copy(compiling->arena, words.data, words.size);
     builder_free(&words);
     return content_place_refuse(compiling, node, keyword, expected);
@@ -174,7 +173,7 @@ static bool refuse_unknown(struct content_compiling *compiling, const struct con
 static bool read_keywords(struct content_compiling *compiling, struct content_node *node)
 {
     for (const struct json *member = node->source->first; member; member = member->next) {
-        content_keyword *read = content_keyword_find(member->name, compiling->is_raw);
+        content_keyword *read = content_read_find(member->name, compiling->is_raw);
         if (!read)
             return refuse_unknown(compiling, node, member->name);
         if (!read(compiling, node, member))

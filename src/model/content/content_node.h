@@ -8,7 +8,6 @@
 #include "edge/pattern.h"
 #include "model/content/content.h"
 #include "model/content/content_format.h"
-#include "model/content/content_number.h"
 #include "model/content/content_value.h"
 
 /* Bits of `types`. */

@@ -1,57 +1,16 @@
-/* content_read: a reader for each keyword of content_keyword_table.h: content_read_WORD. */
+/* content_read: reads the keywords of content_keyword_table.h into the rules of a node. */
 #ifndef STAMPD_MODEL_CONTENT_CONTENT_READ_H
 #define STAMPD_MODEL_CONTENT_CONTENT_READ_H
 
-#include "model/content/content_keyword.h"
+#include "model/content/content_compiling.h"
 
-content_keyword content_read_above;
-content_keyword content_read_additional;
-content_keyword content_read_all;
-content_keyword content_read_anchor;
-content_keyword content_read_any;
-content_keyword content_read_anything;
-content_keyword content_read_below;
-content_keyword content_read_const;
-content_keyword content_read_contains;
-content_keyword content_read_definitions;
-content_keyword content_read_dependent_required;
-content_keyword content_read_dependent_schemas;
-content_keyword content_read_dialect;
-content_keyword content_read_else;
-content_keyword content_read_enum;
-content_keyword content_read_examples;
-content_keyword content_read_format;
-content_keyword content_read_identifier;
-content_keyword content_read_if;
-content_keyword content_read_items;
-content_keyword content_read_least_contained;
-content_keyword content_read_least_items;
-content_keyword content_read_least_length;
-content_keyword content_read_least_properties;
-content_keyword content_read_marker;
-content_keyword content_read_maximum;
-content_keyword content_read_minimum;
-content_keyword content_read_most_contained;
-content_keyword content_read_most_items;
-content_keyword content_read_most_length;
-content_keyword content_read_most_properties;
-content_keyword content_read_multiple;
-content_keyword content_read_not;
-content_keyword content_read_one;
-content_keyword content_read_pattern;
-content_keyword content_read_pattern_properties;
-content_keyword content_read_prefix;
-content_keyword content_read_properties;
-content_keyword content_read_property_names;
-content_keyword content_read_reference;
-content_keyword content_read_required;
-content_keyword content_read_text;
-content_keyword content_read_then;
-content_keyword content_read_type;
-content_keyword content_read_unevaluated_items;
-content_keyword content_read_unevaluated_properties;
-content_keyword content_read_unique;
-
+/* Reads one keyword of a node into its rules. */
+typedef bool content_keyword(struct content_compiling *compiling, struct content_node *node,
+                             const struct json *value);
+/* NULL: not known. */
+content_keyword *content_read_find(struct bytes name, bool is_raw);
+/* All known keywords, separated by blanks. */
+const char *content_read_names(bool is_raw);
 /* Sorts what a node has of names, when all its keywords are read. */
 void content_read_join_names(struct content_node *node);
 

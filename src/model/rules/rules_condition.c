@@ -3,7 +3,7 @@
 #include "model/rules/rules_private.h"
 
 #include "edge/json/json_scan.h"
-#include "model/content/content_number.h"
+#include "model/content/content_value.h"
 
 enum {
     BYTES_A_STEP = 64,     /* of a content that is scanned for a member */

@@ -89,7 +89,7 @@ struct rules_item {
 struct rules_class {
     struct bytes name;
     struct rules_place owner;
-    bool ends_with_owner; /* its documents are deleted after their owner's account (rules_left.h) */
+    bool ends_with_owner; /* its documents are deleted after their owner's account (rules_sight.h) */
     struct bytes members; /* NO_BYTES: none is declared */
     struct {
         struct bytes class; /* NO_BYTES: none is declared */

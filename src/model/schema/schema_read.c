@@ -10,7 +10,6 @@
 #include "model/schema/schema_paths.h"
 #include "model/schema/schema_reader.h"
 #include "model/schema/schema_searches.h"
-#include "model/schema/schema_texts.h"
 #include "edge/json/json.h"
 
 /* Lists of structs that begin with their name are sorted by it. */

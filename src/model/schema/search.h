@@ -3,10 +3,10 @@
 #ifndef STAMPD_MODEL_SCHEMA_SEARCH_H
 #define STAMPD_MODEL_SCHEMA_SEARCH_H
 
-#include "base/builder.h"
 #include "base/arena.h"
-#include "model/schema/schema.h"
+#include "base/builder.h"
 #include "edge/pg/pg.h"
+#include "model/schema/schema.h"
 
 struct json;
 
@@ -118,7 +118,7 @@ struct search {
                             field where all fields are equal */
     bool is_undisclosed; /* the answer must not depend on what the schema declares of an item class */
     bool wants_count;    /* of the documents, at most `limit` */
-    bool wants_totals;   /* of the items, at most `limit` (search_totals.h) */
+    bool wants_totals;   /* of the items, at most `limit` (search_totals_compose) */
     bool wants_items;    /* else ids of documents; in an order these are of a singleton */
     bool wants_docs;     /* whole documents; they are found by their ids */
     const struct search_condition
@@ -143,5 +143,55 @@ void search_compose_count(const struct search *search, struct builder *sql, stru
 /* Columns of the result; one row more than `limit` means that there is another page.  Behind SEARCH_ID or,
  * with items, SEARCH_PAGE are the values of the fields of the order, as texts. */
 enum { SEARCH_ID, SEARCH_KEY, SEARCH_VERSION, SEARCH_CONTENT, SEARCH_RAW, SEARCH_PAGE };
+
+/* Excerpts of texts, with the words that a `match` has found in them.  PostgreSQL makes them,
+ * with marks that no text has: they begin with a secret, and are taken out here.  Pure. */
+
+enum {
+    SEARCH_MARKS_MOST = 3,   /* excerpts of a text */
+    SEARCH_MARKS_WORDS = 24, /* of an excerpt, at most, */
+    SEARCH_MARKS_LEAST = 8,  /* and at least */
+    SEARCH_MARKS_SECRET = 32 /* characters, digits and letters */
+};
+
+/* The statement that returns a row with the excerpts of each text.  `texts`: a JSON array of strings. */
+void search_marks_compose(const struct search_condition *match, struct bytes texts, struct bytes secret,
+                          struct builder *sql, struct pg_params *params);
+/* Appends the excerpts of a row, a JSON array: each is an array of strings, of which those at odd places are
+ * marked, and the last is not.  False: nothing is marked, and nothing is appended. */
+bool search_marks_write(struct bytes row, struct bytes secret, struct builder *json);
+
+/* What a search of totals wants, and its statement.  Pure. */
+
+enum { TOTALS_MOST = 16, TOTALS_GROUPS_MOST = 2, TOTALS_ROWS_MOST = 1000 /* groups in an answer */ };
+
+enum totals_kind { TOTALS_SUM, TOTALS_MIN, TOTALS_MAX, TOTALS_AVG, TOTALS_KINDS };
+
+struct search_totals {
+    struct totals_wish {
+        enum totals_kind kind;
+        const struct schema_field *field; /* of SUM and AVG a number; neither a list nor a hash */
+    } wishes[TOTALS_MOST];
+    size_t count;
+    const struct schema_field *groups[TOTALS_GROUPS_MOST]; /* the same */
+    size_t group_count;
+};
+
+/* Items that were found, and judged: the totals are of these alone, as far as they are at these versions. */
+struct search_approved {
+    const struct bytes *ids, *keys;
+    const int64_t *versions;
+    size_t count;
+};
+
+/* Composes the statement.  `approved` NULL: of all that is found, at most `limit` items. */
+void search_totals_compose(const struct search *search, const struct search_totals *totals,
+                           const struct search_approved *approved, struct builder *sql,
+                           struct pg_params *params);
+
+/* Columns of the result, a row for each group, in their order, up to TOTALS_ROWS_MOST + 1; behind these are
+ * the values of the groups, then those of the wishes, as texts (null: there is none); of AVG the sum, a slash
+ * and the number of values. */
+enum { TOTALS_FOUND /* items in all groups, `limit` + 1 at most */, TOTALS_COUNT, TOTALS_VALUES };
 
 #endif

@@ -3,7 +3,7 @@
 #include "operation/documents/find_marks.h"
 
 #include "edge/crypto/crypto.h"
-#include "model/schema/search_marks.h"
+#include "model/schema/search.h"
 #include "operation/documents/find_where.h"
 
 enum {

@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_DOCUMENTS_FIND_TOTALS_H
 #define STAMPD_OPERATION_DOCUMENTS_FIND_TOTALS_H
 
-#include "model/schema/search_totals.h"
+#include "model/schema/search.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "model/document/mutation.h"
-#include "model/schema/search_marks.h"
+#include "model/schema/search.h"
 #include "store/documents/schema_cache.h"
 #include "store/refusal.h"
 #include "store/store_cache.h"
