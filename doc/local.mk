@@ -68,6 +68,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/reference/architecture.md \
 	doc/reference/archives.md \
 	doc/reference/attachments.md \
+	doc/reference/audit.md \
 	doc/reference/collections.md \
 	doc/reference/copies.md \
 	doc/reference/faults.md \

@@ -21,6 +21,7 @@ libstampd_a_SOURCES = \
 	src/base/heap.c src/base/heap.h \
 	src/base/identity.c src/base/identity.h \
 	src/base/log.c src/base/log.h \
+	src/base/logging/audit.c src/base/logging/audit.h \
 	src/base/logging/log_json.c src/base/logging/log_json.h \
 	src/base/memory.c src/base/memory.h \
 	src/base/names.c src/base/names.h \
@@ -76,6 +77,7 @@ libstampd_a_SOURCES = \
 	src/control/backup/cmd_backup_init.c \
 	src/control/backup/cmd_backup_return.c \
 	src/control/backup/cmd_restore.c \
+	src/control/cmd_audit.c src/control/cmd_audit.h \
 	src/control/cmd_check.c \
 	src/control/cmd_journal.c \
 	src/control/cmd_key.c src/control/cmd_key.h \
@@ -337,6 +339,7 @@ libstampd_a_SOURCES = \
 	src/model/task/worker_queues.c src/model/task/worker_queues.h \
 	src/model/trace.c src/model/trace.h \
 	src/operation/access/access.c src/operation/access/access.h \
+	src/operation/access/audited.c src/operation/access/audited.h \
 	src/operation/access/caller.c src/operation/access/caller.h \
 	src/operation/access/configuration_check.c src/operation/access/configuration_check.h \
 	src/operation/access/configurations.c src/operation/access/configurations.h \

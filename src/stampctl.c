@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "control/cmd_audit.h"
 #include "control/record.h"
 
 #include "config.h"
@@ -57,6 +58,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"operations", "List the operations of the server.", control_operations},
         {"ping", "Check a server and its namespaces.", control_ping},
         {"journal", "Test a stamp-journal: get and set records.", control_journal},
+        {"audit", "Show what administrators did, and who was refused.", control_audit},
         {"top", "Show what runs now: requests, queues, rates.", control_top},
         {"doctor", "Check the whole installation, and say what to do.", control_doctor},
         {"check-config", "Check that settings, databases and nginx agree.", control_check_config},
@@ -91,6 +93,7 @@ int main(int argc, char **argv)
         message_print("standard output: %m");
         status = CONTROL_FAILED;
     }
+    cmd_audit_note(&control, status);
     arena_destroy(control.arena);
     if (control.has_settings)
         settings_free(&control.settings);

@@ -111,6 +111,15 @@ static struct log_event log_begin(enum log_level level, char time_r[TIME_BYTES],
     return event;
 }
 
+size_t log_compose(char *line_r, const char *message, const struct log_member *more, size_t count)
+{
+    char time[TIME_BYTES];
+    struct log_event event = log_begin(LOG_LEVEL_INFO, time, bytes_of(message));
+    event.more = more;
+    event.more_count = count;
+    return log_json_compose(line_r, &event);
+}
+
 /* What stands before the words in a line of text, and before the object of JSON. */
 static size_t log_add_head(char *line, enum log_level level, const struct log_event *event)
 {

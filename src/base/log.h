@@ -35,6 +35,10 @@ void log_often(enum log_level level, const char *kind, const char *format, ...) 
 /* Called by processes that log so, now and then: writes the counts of the minutes that are over at `now_ms`
  * (monotonic); INT64_MAX: of all. */
 void log_flush(int64_t now_ms);
+/* Composes an event of level info, with more members, as a line of JSON of at most LOG_JSON_BYTES
+ * (logging/log_json.h), without its end; nothing is written.  Returns its size. */
+struct log_member;
+size_t log_compose(char *line_r, const char *message, const struct log_member *more, size_t count);
 /* Logs an error and ends the process with status 1. */
 void log_fatal(const char *format, ...) PRINTF_LIKE(1, 2) NORETURN;
 

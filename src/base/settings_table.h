@@ -6,6 +6,9 @@
 /* clang-format off */
 TEXT(admin_key_sha256, "", "SHA-256 of the administrator's key, 64 hexadecimal digits; empty: there is no administrator.")
 NUMBER(argon2_share, 50, 1, 100, "%", "Workers that may compute digests of passwords at the same time, in percent of the workers; at least one.")
+TEXT(audit_file, "", "File in which the deeds of administrators are recorded; empty: the log.")
+NUMBER(audit_mb, 16, 1, 4096, "MiB", "Size at which audit_file is renamed to end in .1, in place of the former one.")
+NUMBER(audit_refused, 20, 0, 10000, "events/min", "Attempts without the right to administer that a process records in a minute.")
 TEXT(blob_directory, "/var/lib/stampd/files", "Folder of the files of attachments; nginx reads them by socket_group; hosts = many: shared by all hosts.")
 TEXT(blob_inline_types, "image/png image/jpeg image/gif image/webp image/avif audio/* video/* text/plain", "Types of attachments that a browser may show, separated by blanks, image/* for a group; all others are saved.")
 NUMBER(blob_keep_hours, 192, 0, 87600, "h", "A file that an attachment had is kept this long after it was replaced or removed.")

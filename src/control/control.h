@@ -73,6 +73,7 @@ MUST_USE bool control_write_file(struct arena *arena, const char *path, struct b
 
 /* --- the commands --- */
 int control_account(struct control *control, int argc, char **argv);
+int control_audit(struct control *control, int argc, char **argv);
 int control_backup(struct control *control, int argc, char **argv);
 int control_cron(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);

@@ -12,6 +12,13 @@
 
 enum { NAME_ROOM = 64, OPTIONS_MAX = 32, LONG_ONLY = 256 /* codes of getopt_long above every letter */ };
 
+static struct options_given given;
+
+const struct options_given *options_find_given(void)
+{
+    return &given;
+}
+
 /* --- completion --- */
 
 static bool is_completing;
@@ -44,9 +51,9 @@ static void offer_argument(const char *argument, const char *partial)
             offer("", at, strcspn(at, "| .]"), partial);
 }
 
-/* The description of argument `number`, from 0; the last one may be repeated. */
-static const char *find_argument(const char *arguments, int number)
+const char *options_find_argument(const struct command *command, int number)
 {
+    const char *arguments = command->arguments;
     for (const char *blank; number > 0 && (blank = strchr(arguments, ' ')); number--)
         arguments = blank + 1;
     return number == 0 || strstr(arguments, "...") ? arguments : "";
@@ -80,7 +87,7 @@ static void complete_options(const struct command *command, const struct option_
         return;
     }
     if (partial[0] != '-') {
-        offer_argument(find_argument(command->arguments, number), partial);
+        offer_argument(options_find_argument(command, number), partial);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -265,6 +272,7 @@ char **options_read(struct control *control, const struct command *command, cons
         return NULL;
     control->status = CONTROL_DONE;
     control->word_count = argc - optind;
+    given = (struct options_given){command, argv + optind, argc - optind};
     return argv + optind;
 }
 

@@ -65,6 +65,16 @@ struct control;
 MUST_USE char **options_read(struct control *control, const struct command *command,
                              const struct option_line *lines, size_t count, int argc, char **argv);
 
+/* What options_read has accepted last, for the record of administration. */
+struct options_given {
+    const struct command *command; /* NULL: nothing */
+    char **words;
+    int count;
+};
+const struct options_given *options_find_given(void);
+/* The description of argument `number`, from 0, in the usage line; the last one may be repeated. */
+const char *options_find_argument(const struct command *command, int number);
+
 /* --- commands with subcommands: `stampctl`, `stampctl ns` --- */
 struct choice {
     const char *name, *summary;

@@ -161,6 +161,8 @@ struct call {
     enum call_method method;      /* of CALL_OPERATION */
     struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
+    struct bytes administrator;   /* id of the account whose credential is the administrator's; NO_BYTES: the
+                                     key   itself, or no administrator; set by access_enter */
     bool is_entered;              /* the level is known */
     int64_t namespace_build;      /* ns_conf.build; set by access_enter */
     const struct rules *rules; /* what the caller may do, beside its level; NULL: the level alone decides; set

@@ -26,6 +26,7 @@
 #include "http/public_reads.h"
 #include "http/request.h"
 #include "http/response.h"
+#include "operation/access/audited.h"
 #include "operation/access/configurations.h"
 #include "operation/access/verified_tokens.h"
 #include "operation/collections/collection.h"
@@ -423,6 +424,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         refusals_count(heritage->segment, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
     }
     const struct call *call = &request.call;
+    audited_note(worker->settings, call, &reply);
     request.form.has_credentials =
         call->admin.size || call->key.size || call->account.size || call->caller.account.size;
     if (send_answer(worker, fcgi, &request, &reply)) {

@@ -62,7 +62,7 @@ COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate'
             'files', 'files check', 'files copy', 'files fetch', 'files verify',
             'rules', 'rules set', 'rules show', 'rules check', 'rules test', 'rules explain',
             'account', 'account list', 'account show', 'account create', 'account password', 'account disable', 'account enable', 'account sessions',
-            'version']
+            'audit', 'version']
 
 
 @pytest.mark.parametrize('command', COMMANDS)

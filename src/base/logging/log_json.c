@@ -62,6 +62,8 @@ size_t log_json_compose(char line_r[LOG_JSON_BYTES], const struct log_event *eve
     log_json_add(&line, "request", event->request, false);
     log_json_add(&line, "trace", event->trace, false);
     log_json_add(&line, "tracestate", event->tracestate, false);
+    for (size_t i = 0; i < event->more_count; i++)
+        log_json_add(&line, event->more[i].name, event->more[i].text, false);
     log_json_add(&line, "message", event->message, true);
     line_r[line.used++] = '}';
     return line.used;

@@ -11,11 +11,18 @@
  * pipe at once, so that lines of processes do not mix. */
 enum { LOG_JSON_BYTES = 4088 };
 
+struct log_member {
+    const char *name;
+    struct bytes text; /* NO_BYTES: the line has no such member */
+};
+
 struct log_event {
     const char *time, *level, *program;
     int pid;
     struct bytes message;
     struct bytes request, trace, tracestate; /* NO_BYTES: the line has no such member */
+    const struct log_member *more;
+    size_t more_count;
 };
 
 /* Writes the line without its end and returns its size.  A message that does not fit is cut between two

@@ -190,6 +190,8 @@ enum fault caller_is_administrator(const struct worker_context *worker_context, 
         return FAULT_NONE;
     for (size_t i = 0; i < proof.caller.role_count; i++)
         *is_right_r |= bytes_equal(proof.caller.roles[i], BYTES("administrator"));
+    if (*is_right_r)
+        call->administrator = token.account;
     return FAULT_NONE;
 }
 
