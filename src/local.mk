@@ -567,6 +567,7 @@ libstampd_a_SOURCES = \
 	src/serve/relay.c src/serve/relay.h \
 	src/serve/remote_wakeups.c src/serve/remote_wakeups.h \
 	src/serve/route.c src/serve/route.h \
+	src/serve/slow.c src/serve/slow.h \
 	src/serve/start_check.c src/serve/start_check.h \
 	src/serve/supervisor.c src/serve/supervisor.h \
 	src/serve/throttle.c src/serve/throttle.h \

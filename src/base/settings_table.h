@@ -178,6 +178,7 @@ NUMBER(shared_cache_mb, 32, 0, 65536, "MiB", "Memory of the shared segment for c
 TEXT(site_key_command, "", "Program, with its arguments, that prints the key of this site in place of site_key_file; it is run at start; empty: none.")
 TEXT(site_key_file, "", "File with the key of this site, under which the keys of encrypted namespaces are stored; may begin with $CREDENTIALS_DIRECTORY/; empty: none.")
 TEXT(site_key_former_file, "", "File with the former key of this site, while keys of namespaces may still be stored under it.")
+NUMBER(slow_ms, 0, 0, 86400000, "ms", "A request that takes so long is logged, with where the time went; 0: none is measured.")
 TEXT(socket_group, "", "Group that may connect to the workers' sockets (nginx's); empty: the owner only.")
 NUMBER(spool_s, 2592000, 3600, 315360000, "s", "The names of records of spools are kept this long (30 days): a copy of a spool that is older is refused.")
 NUMBER(statement_timeout_ms, 30000, 100, 3600000, "ms", "Time that one statement may take in PostgreSQL.")

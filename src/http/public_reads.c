@@ -92,8 +92,8 @@ static bool is_for_all(const struct request *request, const struct reply *reply)
     bool is_allowed = call->level == LEVEL_READ || call->level == LEVEL_WRITE;
     return is_bare && is_allowed && !call_is_judged(call) && !call->quotas && !call->is_by_old &&
            !form->has_origins && !form->origin && !form->judged && !reply->fault &&
-           reply->status == STATUS_OK && reply->is_lasting && !reply->timing && !reply->cookie &&
-           !reply->is_secret && !reply->is_replayed && reply->etag &&
+           reply->status == STATUS_OK && reply->is_lasting && !(reply->timing && reply->timing->is_shown) &&
+           !reply->cookie && !reply->is_secret && !reply->is_replayed && reply->etag &&
            !(reply->etag_view && *reply->etag_view);
 }
 

@@ -252,7 +252,7 @@ static void add_origin(const struct response_form *form, const struct reply *rep
                "ETag, Idempotency-Replayed, Location, Repr-Digest, Retry-After, Server-Timing, "
                "Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "
                "Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
-    if (reply->timing)
+    if (reply->timing && reply->timing->is_shown)
         add_header(head, "Timing-Allow-Origin", form->origin);
 }
 
@@ -269,7 +269,7 @@ static void add_timing(struct reply *reply, struct builder *head)
         [PHASE_AFTERWORK] = "afterwork", [PHASE_SYNC] = "sync",
     };
     int64_t total_us = 0;
-    if (!reply->timing)
+    if (!reply->timing || !reply->timing->is_shown)
         return;
     reply_enter(reply, reply->phase);
     builder_add_text(head, "Server-Timing: ");

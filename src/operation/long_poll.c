@@ -50,7 +50,8 @@ enum fault long_poll_wait(struct attempt *attempt, struct long_poll *poll)
 {
     struct segment *segment = attempt->worker_context->segment;
     struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
-    int64_t end_ms = clock_monotonic_ms() + poll->wait_ms, last_ms = attempt->call->deadline_ms - SPARE_MS;
+    int64_t begin_ms = clock_monotonic_ms(), end_ms = begin_ms + poll->wait_ms;
+    int64_t last_ms = attempt->call->deadline_ms - SPARE_MS;
     enum fault fault = FAULT_NONE;
     poll->pauses_ms = choose_pause();
     if (poll->wait_ms <= 0 || !attempt->worker_context->is_wanted)
@@ -59,5 +60,7 @@ enum fault long_poll_wait(struct attempt *attempt, struct long_poll *poll)
     if (may_wait(attempt, poll))
         fault = wait_until(attempt, poll, end_ms < last_ms ? end_ms : last_ms);
     metrics_note_wait(pulse, PULSE_WAITS_FOR_NOTHING, 0, 0, 0);
+    if (attempt->reply->timing)
+        attempt->reply->timing->idle_us += (clock_monotonic_ms() - begin_ms) * 1000;
     return fault;
 }

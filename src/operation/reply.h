@@ -15,6 +15,8 @@ enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_
 struct timing {
     int64_t us[PHASE_UNKNOWN + 1];
     int64_t since_us; /* monotonic: start of the current phase */
+    int64_t idle_us;  /* of all: it had nothing to do but wait for something to happen (long_poll.h) */
+    bool is_shown;    /* to the client, in the header Server-Timing */
 };
 
 struct reply;

@@ -44,6 +44,7 @@
 #include "serve/metrics/probe.h"
 #include "serve/metrics/sampler.h"
 #include "serve/route.h"
+#include "serve/slow.h"
 #include "store/session.h"
 
 /* Answers a request whose worker ended before it answered: why, and whether anything may have been
@@ -125,7 +126,7 @@ struct worker {
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
     struct public_read public_read;  /* of the request */
     uint64_t form;                   /* of answers for nginx; 0: none are put there */
-    bool is_timing;                  /* setting server_timing */
+    bool is_timing;                  /* setting server_timing, or slow_ms */
     bool must_leave, is_recycled;    /* is_recycled: it has requested its replacement */
 };
 
@@ -176,7 +177,7 @@ static void open_worker(struct worker *worker, int wake)
     const struct heritage *heritage = worker->heritage;
     worker->settings = heritage->settings;
     worker->pulse = metrics_pulse(heritage->segment, heritage->index);
-    worker->is_timing = heritage->settings->server_timing;
+    worker->is_timing = heritage->settings->server_timing || heritage->settings->slow_ms;
     worker->form = public_reads_form(heritage->settings);
     worker->arena = arena_create("request");
     worker->object_stores = open_object_stores(heritage->settings);
@@ -390,7 +391,10 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     worker->upload = (struct upload){
         .inlet = {.read = read_upload}, .worker = worker, .fcgi = fcgi, .room = worker->upload.room};
     source.inlet = &worker->upload.inlet;
-    struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
+    struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0,
+                            .is_shown = worker->settings->server_timing};
+    if (worker->settings->slow_ms)
+        slow_begin();
     worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = worker_send_piece},
                                            .worker = worker,
                                            .fcgi = fcgi,
@@ -439,6 +443,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     }
     if (call->route == CALL_OPERATION || call->route == CALL_DOCUMENT)
         latency_count(worker->pulse, clock_monotonic_us() - worker->since_us);
+    if (worker->settings->slow_ms && !refusal)
+        slow_note(worker->settings, worker->pulse, call, &reply);
     crash_at(CRASH_REPLY_SENT);
     end_request(worker);
 }

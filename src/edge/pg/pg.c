@@ -260,7 +260,14 @@ struct pg_patience pg_set_patience(struct pg *pg, struct pg_patience patience)
     return former;
 }
 
-enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
+static struct pg_waits waits;
+
+struct pg_waits *pg_get_waits(void)
+{
+    return &waits;
+}
+
+static enum fault await(struct pg *pg, int64_t deadline_ms, const char *what)
 {
     while (PQisBusy(pg->connection)) {
         int unsent = PQflush(pg->connection);
@@ -280,6 +287,21 @@ enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
             return pg_note_loss(pg, what);
     }
     return FAULT_NONE;
+}
+
+enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
+{
+    if (!waits.is_on)
+        return await(pg, deadline_ms, what);
+    int64_t begin_us = clock_monotonic_us();
+    enum fault fault = await(pg, deadline_ms, what);
+    int64_t us = clock_monotonic_us() - begin_us;
+    waits.us += us;
+    if (us > waits.longest_us) {
+        waits.longest_us = us;
+        snprintf(waits.longest, sizeof waits.longest, "%s", what);
+    }
+    return fault;
 }
 
 /* --- results --- */

@@ -50,6 +50,16 @@ struct pg_patience {
     void *context;
 };
 struct pg_patience pg_set_patience(struct pg *pg, struct pg_patience patience);
+
+/* How long this process has waited for answers, of all connections, since the caller cleared it; measured
+ * only while it is on. */
+enum { PG_WAITS_NAME_BYTES = 48 };
+struct pg_waits {
+    bool is_on;
+    int64_t us, longest_us;
+    char longest[PG_WAITS_NAME_BYTES]; /* the statement of the longest wait; "pipeline": several */
+};
+struct pg_waits *pg_get_waits(void);
 void pg_close(struct pg *pg);           /* NULL is allowed */
 bool pg_is_usable(const struct pg *pg); /* connected, idle, not in a transaction */
 /* Checks the socket without waiting: false when the server has ended the session while it was idle. */
