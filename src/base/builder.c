@@ -34,17 +34,23 @@ void builder_add_i64(struct builder *builder, int64_t value)
     builder_add(builder, p, (size_t)(digits + sizeof digits - p));
 }
 
+enum { PRINTED_OFTEN = 64 }; /* bytes: most of what is printed fits into so many */
+
 void builder_printf(struct builder *builder, const char *format, ...)
 {
     va_list arguments;
+    char *at = builder_reserve(builder, PRINTED_OFTEN);
+    size_t room = builder->capacity - builder->size;
     va_start(arguments, format);
-    int size = vsnprintf(NULL, 0, format, arguments);
+    int size = vsnprintf(at, room, format, arguments);
     va_end(arguments);
     assert(size >= 0);
-    char *at = builder_reserve(builder, (size_t)size + 1);
-    va_start(arguments, format);
-    vsnprintf(at, (size_t)size + 1, format, arguments);
-    va_end(arguments);
+    if ((size_t)size >= room) { /* it did not fit: the size is known now */
+        at = builder_reserve(builder, (size_t)size + 1);
+        va_start(arguments, format);
+        vsnprintf(at, (size_t)size + 1, format, arguments);
+        va_end(arguments);
+    }
     builder->size += (size_t)size;
 }
 

@@ -81,6 +81,22 @@ static void a_builder_grows_and_keeps(void **state UNUSED)
     builder_free(&builder);
 }
 
+/* Whatever room is left when it is printed. */
+static void a_builder_prints_texts_of_any_size(void **state UNUSED)
+{
+    static char text[700];
+    memset(text, 'x', sizeof text);
+    for (size_t before = 180; before < 260; before++)
+        for (size_t size = 0; size < sizeof text; size += before % 7 + 1) {
+            struct builder builder = {0};
+            builder_add(&builder, text, before);
+            builder_printf(&builder, "<%.*s>%d", (int)size, text, 7);
+            assert_int_equal(builder.size, before + size + 3);
+            assert_memory_equal(builder.data + before + size + 1, ">7", 2);
+            builder_free(&builder);
+        }
+}
+
 static void bytes_are_ordered_as_unsigned(void **state UNUSED)
 {
     assert_true(bytes_compare(BYTES("a"), BYTES("b")) < 0);
@@ -476,6 +492,7 @@ int main(void)
         cmocka_unit_test(utf8_is_judged_by_rfc_3629),
         cmocka_unit_test(integers_are_whole_and_fit),
         cmocka_unit_test(a_builder_grows_and_keeps),
+        cmocka_unit_test(a_builder_prints_texts_of_any_size),
         cmocka_unit_test(bytes_are_ordered_as_unsigned),
         cmocka_unit_test(an_arena_gives_back_in_reverse),
         cmocka_unit_test(an_arena_keeps_pieces_of_every_size),

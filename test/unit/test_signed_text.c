@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "base/coding/hex.h"
+#include "edge/crypto/crypto.h"
 #include "operation/signed_text.h"
 
 static struct arena *arena;
@@ -37,6 +39,32 @@ static void altered_and_shortened_texts_are_refused(void **state UNUSED)
                                       &payload));
     }
     assert_false(signed_text_read(arena, secret, BYTES("question"), NO_BYTES, &payload));
+}
+
+/* Of RFC 4231, and with keys of the size of a block, one more, and none. */
+static void a_keyed_digest_is_that_of_the_standard(void **state UNUSED)
+{
+    static const struct {
+        char fill;
+        size_t size;
+        const char *text, *digest;
+    } cases[] = {
+        {0x0b, 20, "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+        {(char)0xaa, 131, "Test Using Larger Than Block-Size Key - Hash Key First",
+         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+        {'k', 64, "", "83026a325aaee70e36cfe607536aa1054104ad1077c36134810d4ccded1ccd3b"},
+        {'k', 65, "", "41f1c4cc3107cd5b8d92460f61032902bfdb06484eef17e861b83a5012d3b7f3"},
+        {'k', 0, "", "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        unsigned char digest[CRYPTO_SHA256];
+        char key[131], hex[CRYPTO_SHA256_HEX + 1] = "";
+        memset(key, cases[i].fill, sizeof key);
+        crypto_hmac((struct bytes){cases[i].size ? key : NULL, cases[i].size}, bytes_of(cases[i].text),
+                    digest);
+        hex_write(digest, sizeof digest, hex);
+        assert_string_equal(hex, cases[i].digest);
+    }
 }
 
 /* Whoever sends megabytes as a cursor has them refused before they are copied. */
@@ -85,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signed_text_is_read_for_its_question),
+        cmocka_unit_test(a_keyed_digest_is_that_of_the_standard),
         cmocka_unit_test(altered_and_shortened_texts_are_refused),
         cmocka_unit_test(texts_of_any_length_are_none_of_ours),
         cmocka_unit_test(a_signed_text_shows_nothing),
