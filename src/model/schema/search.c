@@ -178,17 +178,27 @@ static void add_behind(struct composing *composing, int number, size_t first)
     builder_add_text(composing->sql, ")");
 }
 
-/* Adds a selection of the rows of a page, all of which `rows` describes; `first`: as of add_behind. */
-static void add_branch(struct composing *composing, struct bytes rows, int number, size_t first)
+/* Adds the columns of a page, with the fields of the order as texts, or under the names "o" and their
+ * numbers. */
+static void add_selected(struct composing *composing, bool are_texts)
 {
-    const struct search *search = composing->search;
-    builder_add_text(composing->sql, "(select ");
+    builder_add_text(composing->sql, "select ");
     add_ordered_columns(composing, "x");
-    for (size_t i = 0; i < search->order_count; i++) {
+    for (size_t i = 0; i < composing->search->order_count; i++) {
         builder_add_text(composing->sql, ", ");
         add_term(composing, "x", i);
-        builder_printf(composing->sql, " as o%zu", i);
+        if (are_texts)
+            builder_add_text(composing->sql, "::text");
+        else
+            builder_printf(composing->sql, " as o%zu", i);
     }
+}
+
+/* Adds which of the rows that `rows` describes are those of a page, and of a range of an index in which they
+ * follow each other; `first`: as of add_behind. */
+static void add_range(struct composing *composing, struct bytes rows, int number, size_t first)
+{
+    const struct search *search = composing->search;
     builder_add_bytes(composing->sql, rows);
     for (size_t i = 0; i < search->order_count; i++) {
         builder_add_text(composing->sql, " and ");
@@ -198,26 +208,70 @@ static void add_branch(struct composing *composing, struct bytes rows, int numbe
     if (number)
         add_behind(composing, number, first);
     if (search_rows_sort_all(composing)) { /* all of them are found first, and sorted */
-        builder_add_text(composing->sql, " offset 0)");
+        builder_add_text(composing->sql, " offset 0");
         return;
     }
     add_order(composing, "x");
-    builder_printf(composing->sql, " limit $%d::bigint)", composing->limit);
+    builder_printf(composing->sql, " limit $%d::bigint", composing->limit);
+}
+
+/* The rows of a branch, in a builder of the caller. */
+static struct builder add_rows(struct composing *composing)
+{
+    struct builder rows = {0}, *sql = composing->sql;
+    composing->sql = &rows;
+    search_rows_add(composing);
+    composing->sql = sql;
+    return rows;
 }
 
 /* Adds those of a page of one branch of the search.  The rows behind a place are, for each run of terms of
  * one direction, those equal in the terms before; the page is the first of all of them. */
 static void add_ordered_branch(struct composing *composing, int number)
 {
-    struct builder rows = {0}, *sql = composing->sql;
-    composing->sql = &rows;
-    search_rows_add(composing);
-    composing->sql = sql;
+    struct builder rows = add_rows(composing), *sql = composing->sql;
     for (size_t first = 0; !first || (number && first < count_terms(composing->search));
          first += count_run(composing->search, first)) {
-        builder_add_bytes(sql, bytes_of(first ? " union all " : ""));
-        add_branch(composing, builder_bytes(&rows), number, first);
+        builder_add_bytes(sql, bytes_of(first ? " union all (" : "("));
+        add_selected(composing, false);
+        add_range(composing, builder_bytes(&rows), number, first);
+        builder_add_text(sql, ")");
     }
+    builder_free(&rows);
+}
+
+/* The number of the parameter of the first term of the place; 0: the page is the first one. */
+static int add_parameters_of_page(struct composing *composing)
+{
+    const struct search *search = composing->search;
+    pg_params_add_i64(composing->params, (int64_t)search->limit + 1);
+    composing->limit = composing->params->count;
+    if (!search->after_id.data)
+        return 0;
+    for (size_t i = 0; i < search->order_count; i++)
+        pg_params_add_text(composing->params, search->orders[i].after);
+    pg_params_add_text(composing->params, search->after_id);
+    if (!search->item->is_singleton)
+        pg_params_add_text(composing->params, search->after_key);
+    return composing->limit + 1;
+}
+
+/* Is the page one range of an index? */
+static bool is_one_range(const struct composing *composing)
+{
+    const struct search *search = composing->search;
+    bool has_one = !search->after_id.data || count_run(search, 0) == count_terms(search);
+    return search->branch_count == 1 && has_one && !search_rows_sort_all(composing);
+}
+
+/* Adds the selection of such a page, without a subquery around it, which would take PostgreSQL longer to
+ * begin with than some of the rows to read. */
+static void add_one_range(struct composing *composing, bool are_texts)
+{
+    int number = add_parameters_of_page(composing);
+    struct builder rows = add_rows(composing);
+    add_selected(composing, are_texts);
+    add_range(composing, builder_bytes(&rows), number, 0);
     builder_free(&rows);
 }
 
@@ -226,17 +280,7 @@ static void add_ordered(struct composing *composing, const char *name)
 {
     const struct search *search = composing->search;
     struct builder *sql = composing->sql;
-    int number = 0;
-    pg_params_add_i64(composing->params, (int64_t)search->limit + 1);
-    composing->limit = composing->params->count;
-    if (search->after_id.data) {
-        number = composing->params->count + 1;
-        for (size_t i = 0; i < search->order_count; i++)
-            pg_params_add_text(composing->params, search->orders[i].after);
-        pg_params_add_text(composing->params, search->after_id);
-        if (!search->item->is_singleton)
-            pg_params_add_text(composing->params, search->after_key);
-    }
+    int number = add_parameters_of_page(composing);
     builder_add_text(sql, "(");
     for (size_t i = 0; i < search->branch_count; i++) {
         builder_add_bytes(sql, bytes_of(i ? " union (" : search->branch_count > 1 ? "(" : ""));
@@ -262,6 +306,10 @@ static void compose_ids(struct composing *composing)
         add_page(composing);
         return;
     }
+    if (is_one_range(composing)) {
+        add_one_range(composing, true);
+        return;
+    }
     builder_add_text(composing->sql, "select h.id");
     add_values(composing, "h");
     builder_add_text(composing->sql, " from ");
@@ -275,7 +323,9 @@ static void compose_items(struct composing *composing)
     const struct search *search = composing->search;
     struct builder *sql = composing->sql;
     builder_add_text(sql, "with page as materialized (");
-    if (search->order_count) {
+    if (search->order_count && is_one_range(composing)) {
+        add_one_range(composing, false);
+    } else if (search->order_count) {
         builder_add_text(sql, "select h.* from ");
         add_ordered(composing, "h");
         add_order(composing, "h");
