@@ -157,8 +157,10 @@ void cluster_report(struct cluster_host *cluster, struct cluster_report *report_
     *report_r = (struct cluster_report){
         .seen = cluster->map ? cluster_map_version(cluster->map) : 0,
         .swept = cluster->swept,
+        .is_short = cluster->is_short || cluster->has_short,
         .is_exhaustive = cluster_is_exhaustive(cluster),
         .records = cluster_table_count(cluster->table, CLUSTER_RECORD),
+        .removed = cluster_table_count(cluster->table, CLUSTER_REMOVED),
         .doubtful = cluster_table_count(cluster->table, CLUSTER_DOUBTFUL),
         .absent = cluster_table_count(cluster->table, CLUSTER_ABSENT),
         .record_bytes = cluster_table_bytes(cluster->table, CLUSTER_RECORD) +

@@ -68,8 +68,10 @@ struct cluster_message {
     int64_t ttl_ms;               /* ASK: of what it stores or touches.  ANSWER: what is left */
     int64_t end_ms;               /* by the receiver's clock.  ASK: of the question.  COPY: of the record.
                                    * 0: the sender does not know that clock */
+    int64_t past_ms;              /* COPY, COPIED with OLDER: so long copies of earlier changes may live */
     struct cluster_stamp stamp;   /* ASK: the one that is expected, number 0: any */
-    uint16_t reach;               /* COPY: see struct cluster_entry */
+    struct cluster_stamp known; /* ASK: of the latest change that nearer hosts have, which cannot serve it */
+    uint16_t reach;             /* COPY: see struct cluster_entry */
     bool is_unsure;  /* COPY: others may have a later change.  COPIED: the receiver has it, and does not serve
                         it yet */
     bool is_check;   /* COPY: not to be stored; FULL: the receiver does not have it */
@@ -130,16 +132,20 @@ struct cluster_view {
     uint64_t seen, swept;    /* the least of what all members report (struct cluster_report) */
     int64_t sure_until_ms;   /* by this host's clock */
     int64_t doubt_ms;        /* so long nobody can know what is absent, since more hosts than there are
-                              * copies were lost at once, or, a lease at a time, since more were lost or
-                              * became guests than there are copies, until all have swept; 0: not now */
+                              * copies were lost at once, or all that were in the order, or any while a member
+                              * was short, or, a lease at a
+                              * time, since so many were lost or became guests, until all have swept; 0: not
+                              * now */
 };
 
 /* What a host reports to z. */
 struct cluster_report {
     uint64_t seen;      /* the version of its map */
     uint64_t swept;     /* all that it has is where the map of this version wants it */
+    bool is_short;      /* a record of it is at fewer hosts than shall have it: others had no room */
     bool is_exhaustive; /* it knows of keys that it does not have that they are absent */
-    uint64_t records, doubtful, absent;
+    uint64_t records, removed, doubtful,
+        absent; /* a host that leaves goes when it has none of the first two */
     size_t record_bytes, key_bytes;
 };
 

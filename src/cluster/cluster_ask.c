@@ -47,11 +47,21 @@ static void ask(struct cluster_host *cluster, struct cluster_question *question,
                                       .deed = request->deed,
                                       .ttl_ms = request->ttl_ms,
                                       .stamp = request->stamp,
+                                      .known = question->known,
                                       .end_ms = cluster_time_of(cluster, number, question->ends_ms),
                                       .silent_count = question->silent_count};
     memcpy(message.silent, question->silent, sizeof message.silent);
     question->has_time = message.end_ms != 0;
     cluster_send(cluster, &message);
+}
+
+/* A guest may have what no other host had room for, and is not asked. */
+static bool has_guests(const struct cluster_map *map)
+{
+    for (uint32_t at = 0; at < cluster_map_count(map); at++)
+        if (cluster_map_member(map, at)->is_guest)
+            return true;
+    return false;
 }
 
 /* All have been asked, and nobody has it. */
@@ -64,7 +74,8 @@ static void conclude(struct cluster_host *cluster, struct cluster_question *ques
     else if (question->not_exhaustive + question->silent_count > 0)
         outcome = CLUSTER_UNKNOWN;
     else if (!is_insertion)
-        outcome = CLUSTER_NOT_FOUND; /* each of them only feared that another one has it */
+        /* Each of them only feared that another one has it. */
+        outcome = has_guests(cluster->map) ? CLUSTER_UNKNOWN : CLUSTER_NOT_FOUND;
     else if (question->doubtful == 0)
         outcome = CLUSTER_OUT_OF_MEMORY;
     finish_with(cluster, question, outcome);
@@ -82,6 +93,7 @@ static void cluster_ask_go_on(struct cluster_host *cluster, struct cluster_quest
 static void start(struct cluster_host *cluster, struct cluster_question *question)
 {
     question->is_of_former_map = false;
+    question->known = (struct cluster_stamp){0};
     question->silent_count = question->full = question->doubtful = question->not_exhaustive = 0;
     const struct cluster_request *request = &question->request;
     if (!cluster->map || (cluster->self < 0 && request->level < cluster_map_depth(cluster->map))) {
@@ -178,6 +190,8 @@ void cluster_ask_heed(struct cluster_host *cluster, const struct cluster_message
         conclude_with(cluster, question, message);
         return;
     }
+    if (cluster_table_compare(&message->stamp, &question->known) > 0)
+        question->known = message->stamp;
     if (question->is_of_former_map)
         start_later(cluster, question);
     else

@@ -65,6 +65,9 @@ static void fill(struct cluster_host *cluster, struct cluster_message *message,
     message->stamp = entry->stamp;
     message->is_removed = entry->kind == CLUSTER_REMOVED;
     message->end_ms = cluster_time_of(cluster, message->to, entry->end_ms);
+    /* A duration: with the way of the message it ends late, and an end never does. */
+    int64_t past_ms = entry->kind == CLUSTER_REMOVED ? entry->end_ms : entry->past_ms;
+    message->past_ms = past_ms > cluster->time.now_ms ? past_ms - cluster->time.now_ms : 0;
 }
 
 static void send_copy(struct cluster_host *cluster, const struct cluster_round *round,
@@ -84,16 +87,20 @@ static void send_copy(struct cluster_host *cluster, const struct cluster_round *
 static void settle(struct cluster_host *cluster, struct cluster_round *round, struct cluster_entry *entry)
 {
     entry->is_owed = false;
-    entry->is_kept = false;
+    entry->is_kept = entry->is_kept && round->is_unsure && !cluster->is_settled;
+    if (!round->is_check)
+        entry->is_short = round->full > 0 && round->holders <= cluster->settings.copies;
+    cluster->is_short |= entry->is_short;
     entry->reach = round->reach;
     if (!round->is_check)
         entry->server = round->nearer;
     /* Questions that passed the nearer hosts before these had it still come here, for a while. */
     bool is_superfluous =
         round->holders > cluster->settings.copies || (cluster->left != 0 && round->holders > 0);
-    if (entry->kind == CLUSTER_RECORD && !round->has_passed_self && is_superfluous && round->nearer != 0)
+    bool is_to_drop = entry->kind == CLUSTER_RECORD || cluster->left != 0;
+    if (is_to_drop && !round->has_passed_self && is_superfluous && round->nearer != 0)
         entry->wait_ms = cluster->time.now_ms + 2 * cluster->settings.request_ms;
-    else if (entry->kind == CLUSTER_RECORD)
+    else if (is_to_drop)
         entry->wait_ms = 0;
     end_round(cluster, round, entry, CLUSTER_OK);
 }
@@ -129,7 +136,7 @@ static void begin_walk(struct cluster_host *cluster, struct cluster_round *round
 {
     uint64_t at = (uint64_t)(round - cluster->rounds);
     round->id = ++cluster->last_id * cluster->settings.rounds_most + at;
-    round->wait_count = round->holders = round->copies = 0;
+    round->wait_count = round->holders = round->copies = round->full = 0;
     round->has_passed_self = false;
     round->reach = 0;
     round->nearer = 0;
@@ -155,7 +162,7 @@ void cluster_copy_begin(struct cluster_host *cluster, struct cluster_entry *entr
         cluster->pass_rounds++;
         round->is_unsure = true;
         round->is_check = entry->kind == CLUSTER_RECORD && entry->server != 0 && !entry->is_kept &&
-                          !entry->is_owed && cluster_is_member(cluster, entry->server);
+                          !entry->is_owed && cluster_is_serving(cluster, entry->server);
     }
     entry->round = (uint32_t)(round - cluster->rounds) + 1;
     begin_walk(cluster, round, entry);
@@ -202,25 +209,58 @@ static bool is_before(const struct cluster_host *cluster, uint64_t digest, uint3
            cluster_map_is_nearer(cluster->map, digest, (uint32_t)at, (uint32_t)cluster->self);
 }
 
+/* Nothing that a host has lasts longer, whatever another one sends. */
+static int64_t latest_of(const struct cluster_host *cluster)
+{
+    return cluster->time.now_ms + cluster->settings.ttl_most_ms + cluster->settings.request_ms;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The same as cluster_past, of what the other host has. */
+static int64_t past_of(const struct cluster_host *cluster, const struct cluster_message *message)
+{
+    int64_t past_ms = cluster->time.now_ms + message->past_ms;
+    int64_t end_ms = message->end_ms + (message->is_removed ? 0 : cluster->settings.request_ms);
+    return earlier(past_ms > end_ms ? past_ms : end_ms, latest_of(cluster));
+}
+
+/* The copy is of an earlier change than the entry, and may be at other hosts, too. */
+static void outlive(struct cluster_host *cluster, struct cluster_entry *entry,
+                    const struct cluster_message *copy)
+{
+    int64_t past_ms = past_of(cluster, copy);
+    if (entry->kind == CLUSTER_REMOVED && entry->end_ms < past_ms)
+        cluster_table_set_end(cluster->table, entry, past_ms);
+    else if (entry->past_ms < past_ms)
+        entry->past_ms = past_ms;
+}
+
 /* Makes the later change of another host that of this one.  NULL: there is no room, and this host has
  * neither. */
 static struct cluster_entry *adopt(struct cluster_host *cluster, const struct cluster_message *message,
                                    uint64_t digest)
 {
-    struct cluster_entry *entry;
+    struct cluster_entry *entry =
+        cluster_table_find(cluster->table, message->level, message->key, digest, cluster->time.now_ms);
+    int64_t past_ms = cluster_past(cluster, entry), end_ms = earlier(message->end_ms, latest_of(cluster));
+    if (past_ms < cluster->time.now_ms + message->past_ms)
+        past_ms = earlier(cluster->time.now_ms + message->past_ms, latest_of(cluster));
     if (message->is_removed)
         entry = cluster_table_note(cluster->table, CLUSTER_REMOVED, message->level, message->key, digest,
-                                   message->end_ms);
+                                   end_ms > past_ms ? end_ms : past_ms);
     else
         entry = cluster_table_store(cluster->table, message->level, message->key, digest, message->content,
-                                    message->end_ms);
+                                    end_ms);
     if (!entry) {
-        cluster_doubt(cluster, message->level, message->key, digest,
-                      cluster->time.now_ms + cluster->settings.ttl_most_ms + cluster->settings.request_ms,
-                      true);
+        cluster_doubt(cluster, message->level, message->key, digest, latest_of(cluster), true);
         return NULL;
     }
     entry->stamp = message->stamp;
+    entry->past_ms = past_ms;
     entry->is_owed = false;
     entry->reach = message->reach;
     entry->server = is_before(cluster, digest, message->from) ? message->from : 0;
@@ -244,6 +284,7 @@ void cluster_copy_accept(struct cluster_host *cluster, const struct cluster_mess
     bool is_held = entry && (entry->kind == CLUSTER_RECORD || entry->kind == CLUSTER_REMOVED);
     int order = is_held ? cluster_table_compare(&entry->stamp, &copy->stamp) : -1;
     if (order > 0) {
+        outlive(cluster, entry, copy);
         reply(cluster, copy, CLUSTER_OLDER, entry);
     } else if (order == 0) {
         if (entry->kind == CLUSTER_RECORD && is_before(cluster, digest, copy->from))
@@ -272,13 +313,18 @@ static void yield_to(struct cluster_host *cluster, struct cluster_entry *entry,
                      const struct cluster_message *answer)
 {
     give_up(cluster, entry);
+    if (answer->level != entry->level || !bytes_equal(answer->key, cluster_table_key(entry)))
+        return; /* no host answers so */
     if (answer->end_ms == 0 || cluster_table_compare(&entry->stamp, &answer->stamp) >= 0) {
         entry->is_owed = true; /* once more, when its end is known by this clock */
         return;
     }
+    bool is_kept = entry->is_kept;
     entry = adopt(cluster, answer, entry->digest);
-    if (entry && entry->server == 0)
-        entry->is_owed = true; /* the other hosts may not have it */
+    if (!entry)
+        return;
+    entry->is_kept = is_kept && !cluster->is_settled;
+    entry->is_owed = entry->server == 0; /* the other hosts may not have it */
 }
 
 void cluster_copy_heed(struct cluster_host *cluster, const struct cluster_message *answer)
@@ -304,6 +350,7 @@ void cluster_copy_heed(struct cluster_host *cluster, const struct cluster_messag
         yield_to(cluster, entry, answer);
         return;
     case CLUSTER_FULL:
+        round->full++;
         break;
     case CLUSTER_OK: {
         round->holders++;
@@ -378,11 +425,12 @@ static bool is_far(const struct cluster_host *cluster, const struct cluster_entr
     return entry->reach > cluster->settings.copies + 1;
 }
 
-/* Does the present map want it at hosts that the map of the last sweep did not? */
+/* Does the present map want it at hosts that the map of the last sweep did not?  What too few have, any host
+ * that is new may take. */
 static bool is_misplaced(const struct cluster_host *cluster, const struct cluster_entry *entry)
 {
     uint32_t now[CLUSTER_COPIES_MOST + 1], before[CLUSTER_COPIES_MOST + 1];
-    if (!cluster->swept_map || is_far(cluster, entry) || entry->is_kept)
+    if (!cluster->swept_map || is_far(cluster, entry) || entry->is_kept || entry->is_short)
         return true;
     unsigned count = places(cluster, cluster->map, entry, now);
     unsigned count_before = places(cluster, cluster->swept_map, entry, before);
@@ -405,19 +453,22 @@ static bool has_to_move(const struct cluster_host *cluster, const struct cluster
     if (entry->is_owed)
         return true;
     /* That host does, but for a copy that may be of no use any more. */
-    if (entry->server != 0 && cluster_is_member(cluster, entry->server) && !entry->is_kept)
+    if (entry->server != 0 && cluster_is_serving(cluster, entry->server) && !entry->is_kept)
         return entry->wait_ms == 0 && (!is_far(cluster, entry) || !cluster->is_again) &&
                !is_placed_here(cluster, entry);
     if (cluster->is_again)
         return false;
-    return (entry->server != 0 && !cluster_is_member(cluster, entry->server)) || is_misplaced(cluster, entry);
+    return (entry->server != 0 && !cluster_is_serving(cluster, entry->server)) ||
+           is_misplaced(cluster, entry);
 }
 
-/* A guest may have the only copy until all have passed on what they have since it left. */
+/* A guest may have the only copy until all have passed on what they have since it left.  Only a guest drops
+ * removals. */
 static bool is_droppable(const struct cluster_host *cluster, const struct cluster_entry *entry)
 {
-    return entry->kind == CLUSTER_RECORD && entry->wait_ms != 0 && entry->wait_ms <= cluster->time.now_ms &&
-           cluster_is_member(cluster, entry->server) &&
+    bool is_to_drop = entry->kind == CLUSTER_RECORD || (entry->kind == CLUSTER_REMOVED && cluster->left != 0);
+    return is_to_drop && entry->wait_ms != 0 && entry->wait_ms <= cluster->time.now_ms &&
+           cluster_is_serving(cluster, entry->server) &&
            (cluster->left == 0 || cluster->swept_by_all >= cluster->left);
 }
 
@@ -432,6 +483,8 @@ static void sweep_entry(struct cluster_host *cluster, struct cluster_entry *entr
 static void end_pass(struct cluster_host *cluster)
 {
     cluster->bucket = 0;
+    cluster->has_short = cluster->is_short;
+    cluster->is_short = false;
     cluster->is_again = true; /* from now on it looks for what is owed, and for what is to be dropped */
     cluster->pause_ms = cluster->time.now_ms +
                         (cluster->has_owed ? cluster->settings.silence_ms : cluster->settings.request_ms);
@@ -472,6 +525,7 @@ static void sweep(struct cluster_host *cluster)
         for (struct cluster_entry *next; entry; entry = next) {
             next = entry->next;
             cluster->has_owed |= entry->is_owed || entry->round != 0;
+            cluster->is_short |= entry->is_short;
             if (entry->round == 0 && cluster_copy_is_free(cluster))
                 sweep_entry(cluster, entry);
             else if (entry->round == 0 && has_to_move(cluster, entry))

@@ -26,9 +26,10 @@ void cluster_send(struct cluster_host *cluster, struct cluster_message *message)
     cluster->hooks.send(cluster->hooks.context, message);
 }
 
-bool cluster_is_member(const struct cluster_host *cluster, uint32_t number)
+bool cluster_is_serving(const struct cluster_host *cluster, uint32_t number)
 {
-    return cluster->map && cluster_map_find(cluster->map, number) >= 0;
+    int64_t at = cluster->map ? cluster_map_find(cluster->map, number) : -1;
+    return at >= 0 && !cluster_map_member(cluster->map, (uint32_t)at)->is_guest;
 }
 
 int64_t cluster_time_of(const struct cluster_host *cluster, uint32_t number, int64_t ms)
@@ -54,6 +55,14 @@ bool cluster_is_exhaustive(const struct cluster_host *cluster)
     int64_t now = cluster->time.now_ms;
     return cluster_is_sure(cluster) && now >= cluster->default_until_ms &&
            (cluster->is_settled || now >= cluster->settles_ms);
+}
+
+int64_t cluster_past(const struct cluster_host *cluster, const struct cluster_entry *entry)
+{
+    if (!entry || (entry->kind != CLUSTER_RECORD && entry->kind != CLUSTER_REMOVED))
+        return 0;
+    int64_t end_ms = entry->end_ms + (entry->kind == CLUSTER_RECORD ? cluster->settings.request_ms : 0);
+    return end_ms > entry->past_ms ? end_ms : entry->past_ms;
 }
 
 void cluster_doubt(struct cluster_host *cluster, unsigned level, struct bytes key, uint64_t digest,

@@ -22,6 +22,7 @@ struct cluster_question {
     bool is_ambiguous;     /* a change that a silent host may have made */
     uint32_t silent[CLUSTER_SILENT_MOST];
     unsigned silent_count, asked, full, doubtful, not_exhaustive;
+    struct cluster_stamp known;           /* the latest one of the hosts that have refused */
     int64_t ends_ms, silent_ms, pause_ms; /* pause_ms: starts again then; 0: it waits for `to` */
 };
 
@@ -41,7 +42,7 @@ struct cluster_round {
     uint64_t question;
     struct cluster_walk walk;
     struct cluster_wait waits[CLUSTER_COPIES_MOST + 1];
-    unsigned wait_count, holders, copies;
+    unsigned wait_count, holders, copies, full;
     bool has_passed_self;
     bool is_check;  /* is the copy of this host still of use?  Nobody stores it */
     bool is_unsure; /* of a sweep, or of a change past silent hosts: others may have a later change */
@@ -76,6 +77,8 @@ struct cluster_host {
     int64_t pause_ms;      /* nothing is to be moved: it looks again then */
     bool is_again;         /* this pass is for what is owed only */
     bool has_owed;
+    bool is_short, has_short; /* since a pass began, and of the last one: a host has a record for which others
+                               * had no room */
 };
 
 /* Of cluster_host.c. */
@@ -86,7 +89,8 @@ struct bytes cluster_copy_text(struct bytes text);
 void cluster_send(struct cluster_host *cluster, struct cluster_message *message);
 /* A time of this host by the clock of another one, never later than it is; 0: that clock is not known. */
 int64_t cluster_time_of(const struct cluster_host *cluster, uint32_t number, int64_t ms);
-bool cluster_is_member(const struct cluster_host *cluster, uint32_t number);
+/* Is it in the order?  A guest is not: what it served, the next host does. */
+bool cluster_is_serving(const struct cluster_host *cluster, uint32_t number);
 /* Is its map the one that is agreed on, and no more lost than there are copies? */
 bool cluster_is_sure(const struct cluster_host *cluster);
 /* Does this host know that keys are absent of which it knows nothing? */
@@ -94,6 +98,10 @@ bool cluster_is_exhaustive(const struct cluster_host *cluster);
 /* Remembers that the key may be farther away, at least until then. */
 void cluster_doubt(struct cluster_host *cluster, unsigned level, struct bytes key, uint64_t digest,
                    int64_t end_ms, bool is_full);
+
+/* How long copies of this change of the key and of earlier ones may live at other hosts, whose clocks read
+ * the same end a little later. */
+int64_t cluster_past(const struct cluster_host *cluster, const struct cluster_entry *entry);
 
 /* Of cluster_serve.c. */
 void cluster_serve(struct cluster_host *cluster, const struct cluster_message *message);

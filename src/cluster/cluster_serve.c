@@ -19,6 +19,18 @@ static void reply(struct cluster_host *cluster, const struct cluster_message *qu
     cluster_send(cluster, &answer);
 }
 
+/* The asker is to go on to farther hosts, and they learn which change of the key this one has: a host that
+ * was not sent it must not serve an older one. */
+static void pass_on(struct cluster_host *cluster, const struct cluster_message *question,
+                    enum cluster_outcome outcome, const struct cluster_entry *entry)
+{
+    struct cluster_message answer = {
+        .kind = CLUSTER_ANSWER, .to = question->from, .id = question->id, .outcome = outcome};
+    if (entry && (entry->kind == CLUSTER_RECORD || entry->kind == CLUSTER_REMOVED))
+        answer.stamp = entry->stamp;
+    cluster_send(cluster, &answer);
+}
+
 static bool is_silent(const struct cluster_message *question, uint32_t number)
 {
     for (unsigned i = 0; i < question->silent_count; i++)
@@ -62,7 +74,7 @@ static enum cluster_outcome change(struct cluster_host *cluster, struct cluster_
         return CLUSTER_OTHER_STAMP;
     if (question->deed == CLUSTER_READ)
         return CLUSTER_OK;
-    int64_t end_ms = end_of(cluster, question->ttl_ms);
+    int64_t end_ms = end_of(cluster, question->ttl_ms), past_ms = cluster_past(cluster, entry);
     if (question->deed == CLUSTER_CHANGE) {
         if (!cluster_table_store(cluster->table, question->level, question->key, entry->digest,
                                  question->content, end_ms))
@@ -72,9 +84,11 @@ static enum cluster_outcome change(struct cluster_host *cluster, struct cluster_
     } else {
         /* The removal is remembered for as long as any host may have the record, its mark, or a copy of it.
          */
+        end_ms = end_of(cluster, cluster->settings.ttl_most_ms) + cluster->settings.request_ms;
         cluster_table_note(cluster->table, CLUSTER_REMOVED, question->level, question->key, entry->digest,
-                           end_of(cluster, cluster->settings.ttl_most_ms) + cluster->settings.request_ms);
+                           end_ms > past_ms ? end_ms : past_ms);
     }
+    entry->past_ms = past_ms;
     entry->stamp = next_stamp(cluster, &before, question->silent_count == 0);
     return CLUSTER_OUTCOMES;
 }
@@ -82,12 +96,13 @@ static enum cluster_outcome change(struct cluster_host *cluster, struct cluster_
 static void serve_present(struct cluster_host *cluster, struct cluster_entry *entry,
                           const struct cluster_message *question)
 {
-    if (entry->is_kept && !cluster->is_settled) {
-        reply(cluster, question, CLUSTER_NOT_EXHAUSTIVE, NULL);
+    if ((entry->is_kept && !cluster->is_settled) ||
+        cluster_table_compare(&entry->stamp, &question->known) < 0) {
+        pass_on(cluster, question, CLUSTER_NOT_EXHAUSTIVE, entry);
         return;
     }
     /* A nearer host has it, too, and may have changed it since. */
-    if (entry->server != 0 && cluster_is_member(cluster, entry->server) &&
+    if (entry->server != 0 && cluster_is_serving(cluster, entry->server) &&
         !is_silent(question, entry->server)) {
         reply(cluster, question, CLUSTER_REDO, NULL);
         return;
@@ -109,6 +124,7 @@ static void insert(struct cluster_host *cluster, const struct cluster_entry *bef
 {
     struct cluster_stamp stamp =
         before && before->kind == CLUSTER_REMOVED ? before->stamp : (struct cluster_stamp){0};
+    int64_t past_ms = cluster_past(cluster, before);
     if (!cluster_copy_is_free(cluster)) {
         reply(cluster, question, CLUSTER_REDO, NULL);
         return;
@@ -123,6 +139,7 @@ static void insert(struct cluster_host *cluster, const struct cluster_entry *bef
         return;
     }
     entry->stamp = next_stamp(cluster, &stamp, true);
+    entry->past_ms = past_ms;
     entry->is_kept = false;
     cluster_copy_begin(cluster, entry, question);
 }
@@ -156,7 +173,7 @@ static void cluster_serve_refuse(struct cluster_host *cluster, struct cluster_en
             outcome = CLUSTER_REDO;
         }
     }
-    reply(cluster, question, outcome, NULL);
+    pass_on(cluster, question, outcome, entry);
 }
 
 static void serve_absent(struct cluster_host *cluster, struct cluster_entry *entry,

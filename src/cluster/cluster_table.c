@@ -139,22 +139,6 @@ void cluster_table_remove(struct cluster_table *table, struct cluster_entry *ent
     free(entry);
 }
 
-void cluster_table_expire(struct cluster_table *table, int64_t now_ms)
-{
-    for (struct cluster_entry *first; (first = (struct cluster_entry *)heap_first(&table->ends)) != NULL;) {
-        if (first->end_ms > now_ms)
-            return;
-        cluster_table_remove(table, first);
-    }
-}
-
-struct cluster_entry *cluster_table_find(struct cluster_table *table, unsigned level, struct bytes key,
-                                         uint64_t digest, int64_t now_ms)
-{
-    cluster_table_expire(table, now_ms);
-    return look_up(table, level, key, digest);
-}
-
 static struct cluster_entry *add(struct cluster_table *table, unsigned level, struct bytes key,
                                  uint64_t digest)
 {
@@ -182,11 +166,43 @@ static void settle(struct cluster_table *table, struct cluster_entry *entry, enu
     entry->content = copy;
     entry->content_size = (uint32_t)content.size;
     entry->kind = (uint8_t)kind;
-    entry->wait_ms = 0;
-    entry->is_full = entry->is_kept = entry->is_owed = false;
+    entry->wait_ms = entry->past_ms = 0;
+    entry->is_full = entry->is_kept = entry->is_owed = entry->is_short = false;
     entry->server = 0;
     list_add(table, entry);
     cluster_table_set_end(table, entry, end_ms);
+}
+
+/* The record becomes a removal, which needs no more memory. */
+static void become_past(struct cluster_table *table, struct cluster_entry *entry)
+{
+    bool is_kept = entry->is_kept, is_owed = entry->is_owed, is_short = entry->is_short;
+    uint32_t server = entry->server;
+    list_remove(table, entry);
+    settle(table, entry, CLUSTER_REMOVED, NO_BYTES, entry->past_ms);
+    entry->is_kept = is_kept;
+    entry->is_owed = is_owed;
+    entry->is_short = is_short;
+    entry->server = server;
+}
+
+void cluster_table_expire(struct cluster_table *table, int64_t now_ms)
+{
+    for (struct cluster_entry *first; (first = (struct cluster_entry *)heap_first(&table->ends)) != NULL;) {
+        if (first->end_ms > now_ms)
+            return;
+        if (first->kind == CLUSTER_RECORD && first->past_ms > now_ms && first->wait_ms == 0)
+            become_past(table, first);
+        else
+            cluster_table_remove(table, first);
+    }
+}
+
+struct cluster_entry *cluster_table_find(struct cluster_table *table, unsigned level, struct bytes key,
+                                         uint64_t digest, int64_t now_ms)
+{
+    cluster_table_expire(table, now_ms);
+    return look_up(table, level, key, digest);
 }
 
 static size_t bytes_of_records(const struct cluster_table *table)

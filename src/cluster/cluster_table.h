@@ -30,16 +30,18 @@ struct cluster_entry {
     int64_t end_ms;
     int64_t wait_ms; /* of a record: others have it, and this host drops it then; without one: an
                       * insertion waits until then; 0: neither */
+    int64_t
+        past_ms; /* of a record: copies of earlier changes may live until then, see cluster_table_expire */
     uint32_t server; /* of a record: the nearer host that serves it; 0: this one */
     uint32_t round;  /* the copies that are under way, see cluster.c; 0: none */
     uint32_t content_size;
     uint16_t key_size;
     uint16_t reach; /* of the hosts in the key's order, so many were sent a copy or had no room */
     uint8_t level, kind;
-    bool is_owed; /* a copy of the last change may be missing at a host */
-
-    bool is_kept; /* others may have a later change: served only when all have passed on what they have */
-    bool is_full; /* of a doubtful key: this host had no room for it */
+    bool is_owed;  /* a copy of the last change may be missing at a host */
+    bool is_short; /* fewer hosts have it than shall, since all others had no room */
+    bool is_kept;  /* others may have a later change: served only when all have passed on what they have */
+    bool is_full;  /* of a doubtful key: this host had no room for it */
     char *content;
     char key[];
 };
@@ -71,7 +73,9 @@ void cluster_table_set_end(struct cluster_table *table, struct cluster_entry *en
 void cluster_table_remove(struct cluster_table *table, struct cluster_entry *entry);
 /* Forgets all entries of this kind without a round; returns the latest end among them, 0: there were none. */
 int64_t cluster_table_clear(struct cluster_table *table, enum cluster_kind kind);
-/* Removes what has ended. */
+/* Removes what has ended.  A record that ends before copies of earlier changes of its key do is remembered as
+ * a removal for as long, with its stamp: else such a copy, at a host that was not told of the change, would
+ * look like the record of this key.  A copy that others have is not. */
 void cluster_table_expire(struct cluster_table *table, int64_t now_ms);
 
 uint64_t cluster_table_count(const struct cluster_table *table, enum cluster_kind kind);

@@ -1,9 +1,10 @@
 /* cluster: one key on three hosts, 0 the nearest, with one copy of its record.  Host 0 has just joined: it has nothing, and
  * cannot know what is absent.  Two clients insert, read or remove; one host may die.  HELD: there
- * is an acknowledged record before, at hosts 1 and 2.
+ * is an acknowledged record before, at hosts 1 and 2.  ENDS: one client changes it to an earlier end, which comes once
+ * at all hosts, and the other one reads.
  *
  * What is checked: nobody is told that the key is free, or inserts it, while an acknowledged record is there; nobody finds it
- * after an acknowledged removal.  What one host does with one message is one step; everything else lies between. */
+ * after an acknowledged removal, or after the end that an acknowledged change gave it.  What one host does with one message is one step; everything else lies between. */
 
 #define HOSTS 3
 #define COPIES 1
@@ -35,7 +36,8 @@ bool is_refused[6];   /* at each host, an insertion of each client, which may ye
 /* What is so, whatever hosts know. */
 byte life, lives;   /* 0: no acknowledged record must be there */
 byte inserts;       /* that have begun */
-bool is_gone;       /* a removal is acknowledged, and no insertion has begun since it did */
+bool is_gone;       /* a removal is acknowledged, and no insertion has begun since it did; or it has ended */
+bool is_changed, is_ended;
 
 inline cluster_copy_begin(host, client) {
     is_busy[host] = true; is_sent[host] = false; place[host] = 0; holders[host] = 0; nearer[host] = NONE;
@@ -129,6 +131,33 @@ end:
 #define has_passed_on(host) (is_out[host] || (has_swept[host] && !is_busy[host]))
 #endif
 
+#if defined(ENDS)
+/* The record ends at this host: it is remembered, since a copy of an earlier change may end later. */
+inline cluster_table_expire(host) {
+    if
+    :: has[host] == RECORD && stamp[host] > 1 ->
+#if defined(FORGET_END)
+           has[host] = NOTHING; stamp[host] = 0;
+           if
+           :: is_busy[host] -> end_copies(host, UNKNOWN)
+           :: else
+           fi
+#else
+           has[host] = REMOVED
+#endif
+    :: else
+    fi
+}
+
+active proctype clock()
+{
+end:
+    d_step { stamp[0] > 1 || stamp[1] > 1 || stamp[2] > 1 ->
+        cluster_table_expire(0); cluster_table_expire(1); cluster_table_expire(2);
+        is_ended = true; is_gone = is_changed }
+}
+#endif
+
 /* z: removes a dead host; knows when all have passed on what host 0 should have. */
 active proctype z()
 {
@@ -163,6 +192,7 @@ active proctype saboteur()
 #define INSERT 0
 #define READ 1
 #define REMOVE 2
+#define CHANGE 3
 
 #if defined(JOINER_KNOWS)
 #define knows(host) true
@@ -178,6 +208,7 @@ inline cluster_serve(host) {
            answer[self] = REDO
     :: !is_busy[host] && has[host] == RECORD && (server[host] == host || is_out[server[host]] || is_tainted) ->
            if
+           :: deed == CHANGE -> stamp[host]++; answer[self] = WAITS; cluster_copy_begin(host, self)
            :: deed == REMOVE -> has[host] = REMOVED; stamp[host]++; answer[self] = WAITS; cluster_copy_begin(host, self)
            :: else -> answer[self] = FOUND
            fi
@@ -205,15 +236,19 @@ proctype client(byte self)
     byte at, deed, walked, was_life, was_inserts;
     bool is_tainted, was_gone;
     bool is_false_absence, is_false_insertion, has_come_back;
+#if defined(ENDS)
+    deed = (self == 0 -> CHANGE : READ);
+#else
     if
     :: deed = INSERT
     :: deed = READ
     :: deed = REMOVE
     fi;
+#endif
     d_step {
         was_life = life; was_gone = is_gone; answer[self] = REDO;
         if
-        :: deed == REMOVE -> life = 0
+        :: deed == REMOVE || deed == CHANGE -> life = 0
         :: deed == INSERT -> inserts++; is_gone = false
         :: else
         fi;
@@ -238,6 +273,7 @@ proctype client(byte self)
            has_come_back = (answer[self] == FOUND && was_gone && is_gone && !is_tainted);
            if
            :: answer[self] == OK && deed == INSERT -> lives++; life = lives
+           :: answer[self] == OK && deed == CHANGE -> is_changed = !is_ended
            :: answer[self] == OK && deed == REMOVE && was_inserts == inserts -> is_gone = true
            :: else
            fi

@@ -37,6 +37,7 @@ struct host {
     struct cluster_member member; /* number 0: not a member */
     int64_t beat_us;
     uint64_t seen, swept;
+    bool is_short;
 };
 
 struct world {
@@ -56,6 +57,8 @@ struct world {
     struct cluster_map *map;
     uint64_t version, lives;
     uint32_t last_number, lost, left;
+    uint32_t in_order;       /* hosts in the order when both were 0 */
+    bool is_short;           /* some had no room for all copies since then */
     uint64_t missed_version; /* of the last of them: all are forgotten when all have swept it */
     int64_t doubt_until_us;
     int64_t checked_us; /* who is silent, and the least of what members report */
@@ -286,12 +289,27 @@ static void z_look(struct world *world)
     }
 }
 
+/* May so many hosts be all that have a record? */
+static bool is_all(const struct world *world, uint32_t count)
+{
+    return count > (world->is_short ? 0 : world->settings.cluster.copies) ||
+           (count > 0 && count >= world->in_order);
+}
+
 /* The order is without a host from the next version on, and what it has is not yet where that wants it. */
 static void z_miss(struct world *world, uint32_t *count)
 {
     z_look(world);
     if (world->least_swept >= world->missed_version)
         world->lost = world->left = 0;
+    if (world->lost + world->left == 0) {
+        world->in_order = 0;
+        world->is_short = false;
+        for (uint32_t host = 0; host < world->settings.hosts_most; host++)
+            world->in_order += world->hosts[host].member.number && !world->hosts[host].member.is_guest;
+    }
+    for (uint32_t host = 0; host < world->settings.hosts_most; host++)
+        world->is_short |= world->hosts[host].member.number && world->hosts[host].is_short;
     world->missed_version = world->version + 1;
     ++*count;
 }
@@ -302,7 +320,7 @@ static void z_lose(struct world *world, struct host *host)
     z_miss(world, &world->lost);
     host->member.number = 0;
     world->counts.removed++;
-    if (world->lost > world->settings.cluster.copies) {
+    if (is_all(world, world->lost)) {
         world->counts.doubts++;
         world->doubt_until_us =
             world->now_us +
@@ -352,14 +370,17 @@ static uint32_t z_heed(struct world *world, const struct event *beat)
         one->member.number = ++world->last_number * world->settings.hosts_most + beat->host;
         memcpy(one->member.groups, one->groups, sizeof one->groups);
         one->seen = one->swept = 0;
+        one->is_short = false;
         is_changed = true;
     } else {
         one->seen = beat->report.seen;
         one->swept = beat->report.swept;
+        one->is_short = beat->report.is_short;
         if (one->is_leaving && !one->member.is_guest) {
             z_miss(world, &world->left);
             one->member.is_guest = is_changed = true;
-        } else if (one->is_leaving && one->swept >= world->version && beat->report.records == 0) {
+        } else if (one->is_leaving && one->swept >= world->version &&
+                   beat->report.records + beat->report.removed == 0) {
             one->member.number = 0;
             is_changed = true;
         }
@@ -378,7 +399,7 @@ static void z_answer(struct world *world, const struct event *beat)
 {
     uint32_t number = z_heed(world, beat);
     int64_t doubt_us = world->doubt_until_us - world->now_us, lease_us = world->settings.lease_ms * WORLD_MS;
-    if (world->lost + world->left > world->settings.cluster.copies && doubt_us < lease_us &&
+    if (is_all(world, world->lost + world->left) && doubt_us < lease_us &&
         world->least_swept < world->missed_version)
         doubt_us = lease_us; /* a later view renews it, until all have swept */
     struct event event = {.at_us = arrival(world, WORLD_Z),

@@ -1,5 +1,4 @@
-/* test_cluster: records on several hosts: places, outcomes, bounds, joining, leaving, dying, and being cut
- * off. */
+/* test_cluster: records on several hosts: outcomes, levels, joining, leaving, dying, and being cut off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -276,6 +275,54 @@ static void test_leave_before_a_death(void **state UNUSED)
     assert_content("one");
 }
 
+/* A host that leaves serves nothing from then on: the next one does, and passes on what it has. */
+static void test_leave_slowly(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), copy = copy_of("a"), other = third(server, copy);
+    world_leave(world, server);
+    hold_back(server, server, 15000);
+    run_ms(2000);
+    assert_int_equal(entry_at(copy, "a")->server, 0);
+    assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_int_equal(ask(other, CLUSTER_CHANGE, "a", "two"), CLUSTER_OK);
+    world_kill(world, copy);
+    run_ms(4000);
+    assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_OK);
+    assert_content("two");
+}
+
+/* This host gets the record as a copy that it is about to drop, since others have it: changes are not sent to
+ * it any more. */
+static void leave_copy(uint32_t host, uint32_t server)
+{
+    const struct cluster_entry *entry = entry_at(server, "a");
+    struct cluster_host *cluster = world_host(world, host);
+    struct cluster_entry *copy =
+        cluster_table_store(cluster->table, 3, BYTES("a"), entry->digest, cluster_table_content(entry),
+                            cluster->time.now_ms + TTL_MS - 2000);
+    copy->stamp = entry->stamp;
+    copy->server = world_host(world, server)->number;
+    copy->wait_ms = cluster->time.now_ms + TTL_MS;
+}
+
+/* A host that has a removal, and cannot know whether there is a later record, does not let a farther one with
+ * an older copy serve that. */
+static void test_older_copy_farther_away(void **state UNUSED)
+{
+    start(0, 4, &wide);
+    assert_int_equal(ask(0, CLUSTER_INSERT, "a", "one"), CLUSTER_OK);
+    uint32_t server = server_of("a"), copy = copy_of("a"), other = third(server, copy);
+    leave_copy(other, server);
+    entry_at(other, "a")->server = 0; /* as if that had left */
+    assert_int_equal(ask(0, CLUSTER_REMOVE, "a", NULL), CLUSTER_OK);
+    for (uint32_t host = 0; host < 4; host++)
+        world_host(world, host)->doubt_until_ms = INT64_MAX;
+    assert_int_equal(ask(0, CLUSTER_READ, "a", NULL), CLUSTER_UNKNOWN);
+    assert_int_equal(ask(0, CLUSTER_CHANGE, "a", "two"), CLUSTER_UNKNOWN);
+}
+
 /* A host that starts again knows nothing: nobody is told that the key is free. */
 static void test_joins(void **state UNUSED)
 {
@@ -324,6 +371,41 @@ static void test_joins_one_side(void **state UNUSED)
     assert_true(entry && entry->kind == CLUSTER_RECORD && entry->is_kept);
 }
 
+static enum cluster_outcome ask_for(uint32_t host, enum cluster_deed deed, const char *content,
+                                    int64_t ttl_ms)
+{
+    struct cluster_request request = {
+        .deed = deed, .level = 3, .key = BYTES("a"), .content = bytes_of(content), .ttl_ms = ttl_ms};
+    has_answer = false;
+    assert_true(world_ask(world, host, &request, 1));
+    run_ms(500);
+    assert_true(has_answer);
+    return last.outcome;
+}
+
+/* A record that ended early does not come back from a copy of an earlier change, which ends later. */
+static void test_ends_before_a_copy(void **state UNUSED)
+{
+    for (int is_removed = 0; is_removed < 2; is_removed++) {
+        start(0, 4, &wide);
+        assert_int_equal(ask_for(0, CLUSTER_INSERT, "one", TTL_MS), CLUSTER_OK);
+        uint32_t server = server_of("a"), other = third(server, copy_of("a"));
+        leave_copy(other, server);
+        if (is_removed)
+            assert_int_equal(ask_for(other, CLUSTER_REMOVE, NULL, 0), CLUSTER_OK);
+        assert_int_equal(ask_for(other, is_removed ? CLUSTER_INSERT : CLUSTER_CHANGE, "two", 1000),
+                         CLUSTER_OK);
+        run_ms(1000);
+        assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_NOT_FOUND);
+        world_leave(world, server); /* so the copy is passed on */
+        run_ms(5000);
+        assert_int_equal(ask(other, CLUSTER_READ, "a", NULL), CLUSTER_NOT_FOUND);
+        assert_int_equal(ask(other, CLUSTER_INSERT, "a", "three"), CLUSTER_OK);
+        tear_down(NULL);
+        set_up(NULL);
+    }
+}
+
 static void test_ends(void **state UNUSED)
 {
     start(0, 3, &wide);
@@ -363,6 +445,32 @@ static void test_full(void **state UNUSED)
         found += outcome == CLUSTER_OK;
     }
     assert_int_equal(found, stored);
+}
+
+static struct bytes numbered(char name[16], unsigned number)
+{
+    snprintf(name, 16, "%u", number);
+    return bytes_of(name);
+}
+
+/* What a host that leaves can pass on to nobody, since all are full, is not said to be absent, and goes to
+ * the first host that has room. */
+static void test_leave_full_hosts(void **state UNUSED)
+{
+    const struct cluster_bounds narrow = {ENTRY, 64, 1 << 16}; /* no record has room */
+    start(0, 1, &wide);
+    start(1, 3, &narrow);
+    char key[16];
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(ask(0, CLUSTER_INSERT, numbered(key, i).data, "one"), CLUSTER_OK);
+    world_leave(world, 0);
+    run_ms(3000);
+    assert_true(world_is_alive(world, 0));
+    assert_int_equal(ask(1, CLUSTER_READ, key, NULL), CLUSTER_UNKNOWN);
+    start(3, 4, &wide);
+    run_ms(2000);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(ask(1, CLUSTER_READ, numbered(key, i).data, NULL), CLUSTER_OK);
 }
 
 /* In another site the key has another value, or none. */
@@ -405,103 +513,9 @@ static void test_partition(void **state UNUSED)
     assert_content("together");
 }
 
-static void test_order(void **state UNUSED)
-{
-    struct cluster_member members[60] = {{0}};
-    for (uint32_t i = 0; i < 60; i++)
-        members[i] = (struct cluster_member){
-            .number = i + 1, .is_guest = i == 7, .groups = {i / 20, i / 5 % 4, i % 5}};
-    struct cluster_map *map = cluster_map_create(members, 60, 3, 1);
-    unsigned first[60] = {0};
-    for (uint64_t digest = 1; digest <= 6000; digest++) {
-        struct cluster_walk walk;
-        bool is_met[60] = {false};
-        int64_t before = -1, at;
-        unsigned count = 0, sites = 0, site = 99;
-        cluster_map_begin(&walk, map, digest * UINT64_C(0x9e3779b97f4a7c15), 3, 0);
-        for (; (at = cluster_map_next(&walk)) >= 0; before = at, count++) {
-            const struct cluster_member *member = cluster_map_member(map, (uint32_t)at);
-            assert_false(is_met[at]);
-            is_met[at] = true;
-            assert_false(member->is_guest);
-            assert_true(before < 0 ||
-                        cluster_map_is_nearer(map, walk.digest, (uint32_t)before, (uint32_t)at));
-            sites += member->groups[0] != site;
-            site = (unsigned)member->groups[0];
-            first[member->number - 1] += count == 0;
-        }
-        assert_int_equal(count, 59);
-        assert_int_equal(sites, 3); /* all of a site before the next one */
-        assert_int_equal(cluster_map_next(&walk), -1);
-    }
-    for (unsigned i = 0; i < 60; i++)
-        assert_true(i == 7 ? first[i] == 0 : first[i] > 50 && first[i] < 200);
-    struct cluster_walk walk;
-    unsigned count = 0;
-    cluster_map_begin(&walk, map, 1, 2, 25);
-    for (int64_t at; (at = cluster_map_next(&walk)) >= 0; count++)
-        assert_int_equal(cluster_map_member(map, (uint32_t)at)->groups[0], 1);
-    assert_int_equal(count, 20);
-    assert_int_equal(cluster_map_find(map, 61), -1);
-    cluster_map_destroy(map);
-}
-
-static struct bytes numbered(char name[16], unsigned number)
-{
-    snprintf(name, 16, "%u", number);
-    return bytes_of(name);
-}
-
-/* Doubtful keys are never forgotten one by one; absent ones are, the oldest first; both within their bytes.
- */
-static void test_bounds_of_lists(void **state UNUSED)
-{
-    struct cluster_table *table =
-        cluster_table_create(&(struct cluster_bounds){1 << 16, 16, 32 * (ENTRY + 4)});
-    char name[16];
-    for (unsigned i = 0; i < 20; i++)
-        assert_non_null(cluster_table_note(table, CLUSTER_ABSENT, 1, numbered(name, i), i, 100 + i));
-    assert_int_equal(cluster_table_count(table, CLUSTER_ABSENT), 8);
-    assert_null(cluster_table_find(table, 1, numbered(name, 11), 11, 0));
-    assert_non_null(cluster_table_find(table, 1, numbered(name, 12), 12, 0));
-    for (unsigned i = 0; i < 8; i++)
-        assert_non_null(cluster_table_note(table, CLUSTER_DOUBTFUL, 1, numbered(name, i), i, 100 + i));
-    assert_null(cluster_table_note(table, CLUSTER_DOUBTFUL, 1, numbered(name, 9), 9, 100));
-    assert_int_equal(cluster_table_count(table, CLUSTER_DOUBTFUL), 8);
-    assert_int_equal(cluster_table_clear(table, CLUSTER_DOUBTFUL), 107);
-    assert_non_null(cluster_table_store(table, 1, numbered(name, 12), 12, BYTES("content"), 50));
-    assert_int_equal(cluster_table_count(table, CLUSTER_ABSENT), 7); /* a key is in one list */
-    assert_int_equal(cluster_table_bytes(table, CLUSTER_RECORD), ENTRY + 2 + 7);
-    assert_null(cluster_table_find(table, 1, numbered(name, 12), 12, 50));
-    assert_int_equal(cluster_table_bytes(table, CLUSTER_RECORD), 0);
-    cluster_table_expire(table, 1000);
-    assert_int_equal(cluster_table_count(table, CLUSTER_ABSENT), 0);
-    cluster_table_destroy(table);
-}
-
-/* A removal finds room in a memory that is full, where the record was. */
-static void test_bounds_of_records(void **state UNUSED)
-{
-    struct cluster_table *table =
-        cluster_table_create(&(struct cluster_bounds){2 * (ENTRY + 8), 16, 1 << 16});
-    char name[16];
-    assert_non_null(cluster_table_store(table, 1, numbered(name, 1), 1, BYTES("seven b"), 100));
-    assert_non_null(cluster_table_store(table, 1, numbered(name, 2), 2, BYTES("seven b"), 100));
-    assert_null(cluster_table_store(table, 1, numbered(name, 3), 3, BYTES(""), 100));
-    assert_null(cluster_table_store(table, 1, numbered(name, 2), 2, BYTES("eight by"), 100));
-    assert_null(cluster_table_note(table, CLUSTER_REMOVED, 1, numbered(name, 3), 3, 100));
-    assert_non_null(cluster_table_note(table, CLUSTER_REMOVED, 1, numbered(name, 2), 2, 100));
-    assert_int_equal(cluster_table_count(table, CLUSTER_REMOVED), 1);
-    assert_true(cluster_table_has_room(table, 1, 0) == false);
-    cluster_table_destroy(table);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_bounds_of_lists),
-        cmocka_unit_test(test_bounds_of_records),
         cmocka_unit_test_setup_teardown(test_each_outcome, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_expected_stamp, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bounds_of_requests, set_up, tear_down),
@@ -509,10 +523,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_deaths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_leave_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_leave_before_a_death, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_leave_slowly, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_older_copy_farther_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_joins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_joins_one_side, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ends_before_a_copy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_leave_full_hosts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_levels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_partition, set_up, tear_down),
     };
