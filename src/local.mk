@@ -52,6 +52,7 @@ libstampd_a_SOURCES = \
 	src/cluster/cluster_private.h \
 	src/cluster/cluster_serve.c \
 	src/cluster/cluster_table.c src/cluster/cluster_table.h \
+	src/cluster/cluster_wire.c src/cluster/cluster_wire.h \
 	src/control/account/cmd_account.c \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \

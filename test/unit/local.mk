@@ -6,6 +6,7 @@ UNIT_TESTS += test/unit/test_cluster
 UNIT_TESTS += test/unit/test_cluster_faults
 UNIT_TESTS += test/unit/test_cluster_scale
 UNIT_TESTS += test/unit/test_cluster_table
+UNIT_TESTS += test/unit/test_cluster_wire
 UNIT_TESTS += test/unit/test_costs
 UNIT_TESTS += test/unit/test_blob_store
 UNIT_TESTS += test/unit/test_blob_reseal
@@ -177,6 +178,8 @@ test_unit_test_cluster_scale_SOURCES = test/unit/test_cluster_scale.c $(CLUSTER_
 test_unit_test_cluster_scale_LDADD = $(UNIT_LDADD)
 test_unit_test_cluster_table_SOURCES = test/unit/test_cluster_table.c
 test_unit_test_cluster_table_LDADD = $(UNIT_LDADD)
+test_unit_test_cluster_wire_SOURCES = test/unit/test_cluster_wire.c
+test_unit_test_cluster_wire_LDADD = $(UNIT_LDADD)
 
 RECORDS_FIXTURE = test/unit/records_fixture.h test/unit/child.c test/unit/child.h
 test_unit_test_records_SOURCES = test/unit/test_records.c $(RECORDS_FIXTURE)
