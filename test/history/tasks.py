@@ -103,11 +103,13 @@ class Tasks:
         return ', '.join(f'{count} {words}' for words, count in rows)
 
     def drain(self):
-        """Runs what is left; how many tasks could not be brought to their end."""
-        end = time.monotonic() + self.campaign.drain_s
+        """Runs what is left, as long as there is less and less of it; how many tasks could not be brought to their end."""
+        end, least = time.monotonic() + self.campaign.drain_s, float('inf')
         number, external = 0, self.campaign.external
         finisher = external and external.finisher()
         while (left := self.left()) and time.monotonic() < end:
+            if 0 < left < least:
+                end, least = time.monotonic() + self.campaign.drain_s, left
             number = (number + 1) % len(self.client.wires)
             try:
                 for row in self.scan(number):
