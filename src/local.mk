@@ -556,6 +556,7 @@ libstampd_a_SOURCES = \
 	src/serve/home.c src/serve/home.h \
 	src/serve/in_flight.c src/serve/in_flight.h \
 	src/serve/instance.c src/serve/instance.h \
+	src/serve/lease.c src/serve/lease.h \
 	src/serve/lineage_file.c src/serve/lineage_file.h \
 	src/serve/master.c src/serve/master.h \
 	src/serve/memory.c src/serve/memory.h \

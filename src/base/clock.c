@@ -31,6 +31,11 @@ int64_t clock_monotonic_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
+int64_t clock_boot_ms(void)
+{
+    return read_us(CLOCK_BOOTTIME) / 1000;
+}
+
 static int64_t followed_ms(void)
 {
     int64_t added = 0;

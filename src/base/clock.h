@@ -9,6 +9,8 @@ int64_t clock_wall_ms(void);
 /* Milliseconds of a clock that never goes back; the same for all processes of a host. */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
+/* The same, with the time for which the host was suspended. */
+int64_t clock_boot_ms(void);
 /* Minutes since 1970-01-01 UTC: the clock by which documents expire. */
 int64_t clock_present_minute(void);
 /* The same clock in milliseconds. */

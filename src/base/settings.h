@@ -12,7 +12,7 @@
 /* The values of settings that are one of a few words, in the order of the words in the table. */
 enum { SETTING_OFF, SETTING_ON };
 enum { FAULT_STATUS_HTTP, FAULT_STATUS_FEW };
-enum { HOSTS_ONE, HOSTS_MANY };
+enum { HOSTS_ONE, HOSTS_MANY, HOSTS_PAIR };
 enum { ISSUER_ADDRESSES_PUBLIC, ISSUER_ADDRESSES_ANY };
 enum { LOG_TO_STDERR, LOG_TO_SYSLOG };
 

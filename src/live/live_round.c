@@ -152,6 +152,11 @@ static bool have_all_published(struct live_round *round)
 static void note_received(struct live_round *round)
 {
     round->parts.drain(round->parts.context);
+    if (!slots_may_prove(round->parts.segment)) { /* another host may have committed; losses are noted before
+                                                     it may again */
+        round->state = ROUND_RESTS;
+        return;
+    }
     if (live_catch_up_has_losses(round->parts.catch_up) || !round->is_clean) {
         round->state = ROUND_RESTS;
         live_catch_up_note_gap(round->parts.catch_up);

@@ -74,6 +74,7 @@ bool public_view_open(struct public_view *view, const void *memory, size_t size)
     view->file_size = plain_load(&mapping->size);
     view->segment = (struct segment){.slots = slots->slots,
                                      .words = &slots->words,
+                                     .proof_until_ms = &slots->proof_until_ms,
                                      .slot_mask = slot_count - 1,
                                      .index = SEGMENT_NO_INDEX};
     return public_view_fits(slot_count, view->count, size) && view->file_size >= size;

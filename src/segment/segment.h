@@ -39,6 +39,7 @@ struct warnings_board;
 struct segment {
     struct slot *slots;
     _Atomic uint32_t *words; /* of slots: mark words in use by indexes ever taken */
+    _Atomic int64_t *proof_until_ms;
     uint32_t slot_mask;
     struct public_answers_head *public_answers;
     uint64_t public_answers_count;

@@ -19,6 +19,7 @@ void slots_init(struct segment *segment, void *memory, const struct board_sizes 
     struct slots_head *head = memory;
     segment->slots = head->slots;
     segment->words = &head->words;
+    segment->proof_until_ms = &head->proof_until_ms;
     segment->slot_mask = sizes->slots - 1;
 }
 
@@ -27,6 +28,22 @@ bool slots_agree(struct segment *segment)
     struct slots_head *head = (struct slots_head *)(void *)((char *)segment->slots - sizeof *head);
     uint32_t present = 0, count = segment->slot_mask + 1;
     return atomic_compare_exchange_strong(&head->count, &present, count) || present == count;
+}
+
+void slots_need_lease(struct segment *segment)
+{
+    int64_t none = 0;
+    (void)atomic_compare_exchange_strong(segment->proof_until_ms, &none, SLOTS_PROVE_NOTHING);
+}
+
+void slots_prove_until(struct segment *segment, int64_t until_ms)
+{
+    atomic_store(segment->proof_until_ms, until_ms);
+}
+
+bool slots_have_lease(const struct segment *segment)
+{
+    return atomic_load(segment->proof_until_ms) != SLOTS_PROVE_NOTHING;
 }
 
 /* The hash of one part seeds the next: no separator to confuse, nothing to copy, any length. */

@@ -7,10 +7,12 @@
 #define STAMPD_SEGMENT_SLOTS_H
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "segment/segment.h"
 #include "segment/processes.h"
 
 enum { SLOTS_WORDS = PROCESSES_MOST / 64 /* of mark bits in a slot */ };
+enum { SLOTS_PROVE_NOTHING = 1 };
 
 struct slot {
     _Alignas(64) _Atomic uint64_t stamp;
@@ -21,11 +23,13 @@ struct slot {
 struct slots_head {
     _Alignas(64) _Atomic uint32_t words;
     _Atomic uint32_t count; /* of slots; 0: no process has attached yet */
+    _Atomic int64_t
+        proof_until_ms; /* boot time; 0: no lease is needed; SLOTS_PROVE_NOTHING: it is not held */
     struct slot slots[];
 };
 
 struct observation {
-    bool busy;      /* some process may have a commit in flight */
+    bool busy;      /* some process may have a commit in flight, or another host */
     uint64_t stamp; /* read after the marks */
 };
 /* Hash of a document's name: database (its index), class, id. */
@@ -43,17 +47,27 @@ static inline uint32_t slots_index(const struct segment *segment, uint64_t hash)
     return (uint32_t)hash & segment->slot_mask;
 }
 
-/* see(slot): marks FIRST, then the stamp.  The number of words is read each time: a word that comes into
- * use later has no bit for a commit that ended before this observation. */
+/* Whether the lease of this host, if one is needed (hosts = pair), still lasts: else another host may commit.
+ */
+static inline bool slots_may_prove(const struct segment *segment)
+{
+    int64_t until_ms = atomic_load(segment->proof_until_ms);
+    return !until_ms || clock_boot_ms() < until_ms;
+}
+
+/* see(slot): the lease, then the marks, and the stamp LAST: what is seen holds when the lease was looked at.
+ * The number of words is read each time: a word that comes into use later has no bit for a commit that ended
+ * before this observation. */
 static inline struct observation slots_see(const struct segment *segment, uint32_t slot)
 {
+    bool may_prove = slots_may_prove(segment);
     struct slot *line = &segment->slots[slot];
     uint32_t words = atomic_load(segment->words);
     uint64_t marks = 0;
     for (uint32_t word = 0; word < words && word < SLOTS_WORDS; word++) /* a reader trusts no length */
         marks |= atomic_load(&line->mark[word]);
     uint64_t stamp = atomic_load(&line->stamp);
-    return (struct observation){.busy = marks != 0, .stamp = stamp};
+    return (struct observation){.busy = marks != 0 || !may_prove, .stamp = stamp};
 }
 
 /* One commit at a time, in this order: begin, mark, (send, await the answer), publish or not, unmark, end.
@@ -67,6 +81,14 @@ void slots_mark(struct segment *segment, const uint32_t *slots, size_t count, ui
 void slots_publish(struct segment *segment, const uint32_t *slots, size_t count, uint64_t *moved_r);
 void slots_unmark(struct segment *segment, const uint32_t *slots, size_t count);
 void slots_end(struct segment *segment);
+
+/* By the master, at its start: nothing is proven before the lease is held.  No effect while another instance
+ * serves. */
+void slots_need_lease(struct segment *segment);
+/* By the process that keeps the lease: it lasts until then, in boot time; SLOTS_PROVE_NOTHING: it is lost. */
+void slots_prove_until(struct segment *segment, int64_t until_ms);
+/* Whether sessions may be opened: the lease is held, or was until PostgreSQL went away, or none is needed. */
+MUST_USE bool slots_have_lease(const struct segment *segment);
 
 /* Moves every stamp: after a reconnection of the relay, fail-over, restore. */
 void slots_move_all(struct segment *segment);

@@ -23,6 +23,7 @@
 #include "base/stop.h"
 #include "model/task/cron.h"
 #include "records/records_save.h"
+#include "segment/slots.h"
 #include "segment/processes.h"
 #include "segment/public_answers.h"
 #include "segment/segment_open.h"
@@ -35,6 +36,7 @@
 #include "base/identity.h"
 #include "serve/handover.h"
 #include "serve/instance.h"
+#include "serve/lease.h"
 #include "serve/lineage_file.h"
 #include "serve/metrics/nginx_counts.h"
 #include "serve/metrics/sampler.h"
@@ -166,6 +168,8 @@ static bool open_segment(struct master *master, char *problem)
     public_answers_set_form(master->segment, public_reads_form(settings));
     warnings_start(master->segment);
     lineage_file_read(settings, master->segment);
+    if (settings->hosts == HOSTS_PAIR)
+        slots_need_lease(master->segment);
     return instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
 }
 
@@ -346,14 +350,6 @@ static void keep_text(const char *name, char **next, const char *present)
         log_fatal("out of memory reading settings");
 }
 
-static void keep_switch(const char *name, int64_t *next, int64_t present)
-{
-    if (*next != present)
-        log_warning("%s = %s: takes effect at the next start; keeping %s", name, *next ? "on" : "off",
-                    present ? "on" : "off");
-    *next = present;
-}
-
 static void keep_number(const char *name, int64_t *next, int64_t present)
 {
     if (*next != present)
@@ -365,7 +361,7 @@ static void keep_number(const char *name, int64_t *next, int64_t present)
 /* Keeps the settings that the present segment, sockets, user and code depend on. */
 static void keep_what_is_made(struct settings *next, const struct settings *present)
 {
-    keep_switch("debug_core", &next->debug_core, present->debug_core);
+    keep_number("debug_core", &next->debug_core, present->debug_core);
     keep_text("modules", &next->modules, present->modules);
     keep_text("records_directory", &next->records_directory, present->records_directory);
     keep_text("run_directory", &next->run_directory, present->run_directory);
@@ -375,6 +371,8 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("site_key_former_file", &next->site_key_former_file, present->site_key_former_file);
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
+    if ((next->hosts == HOSTS_PAIR) != (present->hosts == HOSTS_PAIR))
+        keep_number("hosts", &next->hosts, present->hosts);
     keep_number("public_answers_mb", &next->public_answers_mb, present->public_answers_mb);
     keep_number("record_tombstone_s", &next->record_tombstone_s, present->record_tombstone_s);
     keep_number("records_disk_mb", &next->records_disk_mb, present->records_disk_mb);
@@ -587,6 +585,8 @@ int master_run(struct settings *settings, const struct master_options *options)
         log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION,
                  (int)present_settings(&master)->workers, present_settings(&master)->run_directory);
         run_master(&master, signals);
+        if (!master.is_succeeded)
+            lease_release(present_settings(&master), master.segment);
         log_info("stopped");
     } else {
         log_error("cannot start: %s", problem);

@@ -21,6 +21,7 @@
 #include "blob/thumbnailer.h"
 #include "seal/site_key.h"
 #include "serve/decrypter.h"
+#include "serve/lease.h"
 #include "serve/relay.h"
 #include "serve/heritage.h"
 #include "serve/upkeep/keeper.h"
@@ -39,9 +40,14 @@ enum {
     COMPLAIN_MS = 60000,
 };
 
-enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_KEEPER, ROLE_MOVER, ROLE_DECRYPTER };
-static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "keeper",
-                                         "mover",  "decrypter"};
+/* clang-format off */
+enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_LEASE, ROLE_KEEPER, ROLE_MOVER, ROLE_DECRYPTER,
+            ROLES };
+/* clang-format on */
+static const char *const role_words[] = {"worker",        "recovery process", "relay", "live process",
+                                         "lease process", "keeper",           "mover", "decrypter"};
+static void (*const upkeep_runs[ROLES])(const struct settings *, struct segment *) = {
+    [ROLE_RELAY] = relay_run, [ROLE_LEASE] = lease_run, [ROLE_KEEPER] = keeper_run, [ROLE_MOVER] = mover_run};
 
 struct child {
     pid_t pid;
@@ -67,8 +73,8 @@ struct supervisor {
     int (*live_run)(const struct heritage *heritage);
     int messages[2];
     enum stop stopping;
-    struct throttle relay_throttle, live_throttle, keeper_throttle, mover_throttle, decrypter_throttle;
-    struct throttle *throttles; /* one for each position */
+    struct throttle *throttles;            /* of workers, one for each position */
+    struct throttle role_throttles[ROLES]; /* of the other children */
     int64_t complained_ms;
     int count;
     struct child children[CHILDREN_MAX];
@@ -162,12 +168,8 @@ static void NORETURN live(struct supervisor *supervisor, const struct child *chi
         status = supervisor->live_run(&heritage);
     else if (child->role == ROLE_DECRYPTER)
         status = decrypter_run(&heritage);
-    else if (child->role == ROLE_KEEPER)
-        keeper_run(supervisor->settings, supervisor->segment);
-    else if (child->role == ROLE_MOVER)
-        mover_run(supervisor->settings, supervisor->segment);
     else
-        relay_run(supervisor->settings, supervisor->segment);
+        upkeep_runs[child->role](supervisor->settings, supervisor->segment);
     exit(status);
 }
 
@@ -203,23 +205,13 @@ static void bury(struct supervisor *supervisor, const struct child *child, const
     }
 }
 
-static struct throttle *throttle_of(struct supervisor *supervisor, const struct child *child)
-{
-    if (child->role == ROLE_WORKER)
-        return &supervisor->throttles[child->position];
-    return child->role == ROLE_LIVE        ? &supervisor->live_throttle
-           : child->role == ROLE_KEEPER    ? &supervisor->keeper_throttle
-           : child->role == ROLE_MOVER     ? &supervisor->mover_throttle
-           : child->role == ROLE_DECRYPTER ? &supervisor->decrypter_throttle
-                                           : &supervisor->relay_throttle;
-}
-
 /* The child died early: its successor may have to wait.  Recovery is never delayed. */
 static void slow_down(struct supervisor *supervisor, const struct child *child)
 {
     if (child->role == ROLE_RECOVERY)
         return;
-    struct throttle *throttle = throttle_of(supervisor, child);
+    struct throttle *throttle = child->role == ROLE_WORKER ? &supervisor->throttles[child->position]
+                                                           : &supervisor->role_throttles[child->role];
     throttle_died(throttle, child->started_ms, clock_monotonic_ms(), supervisor->settings->restart_young_ms);
     if (throttle->delay_ms)
         log_info("restart of %s delayed position=%d delay_ms=%lld", role_words[child->role], child->position,
@@ -319,21 +311,26 @@ static void kill_overdue(struct supervisor *supervisor, struct child *child, int
     child->killed_for = cause;
 }
 
-static bool is_alone(const struct supervisor *supervisor, enum role role)
+/* The relay and the lease process keep running while workers drain. */
+static bool ends_last(const struct child *child)
+{
+    return child->role == ROLE_RELAY || child->role == ROLE_LEASE;
+}
+
+static bool are_last(const struct supervisor *supervisor)
 {
     for (int i = 0; i < supervisor->count; i++)
-        if (supervisor->children[i].role != role)
+        if (!ends_last(&supervisor->children[i]))
             return false;
     return true;
 }
 
-/* The relay keeps running while workers drain. */
 static void continue_stop(struct supervisor *supervisor, int64_t now_ms)
 {
-    bool is_relays_turn = supervisor->stopping == STOP_NOW || is_alone(supervisor, ROLE_RELAY);
+    bool is_their_turn = supervisor->stopping == STOP_NOW || are_last(supervisor);
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
-        if ((child->role != ROLE_RELAY || is_relays_turn) &&
+        if ((!ends_last(child) || is_their_turn) &&
             (child->stopping_as < supervisor->stopping || now_ms >= child->repeat_ms))
             request_stop(child, supervisor->stopping);
     }
@@ -441,21 +438,20 @@ static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
             succeed(supervisor, child);
     }
     if (!read_posts(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
-        throttle_allows(&supervisor->relay_throttle, now_ms))
+        throttle_allows(&supervisor->role_throttles[ROLE_RELAY], now_ms))
         supervisor_start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 /* The live process, the decrypter: a former one serves until its successor is ready. */
-static void tend_successive(struct supervisor *supervisor, enum role role, struct throttle *throttle,
-                            int64_t now_ms)
+static void tend_successive(struct supervisor *supervisor, enum role role, int64_t now_ms)
 {
-    if (!read_posts(supervisor, role, NO_POSITION).has_current && throttle_allows(throttle, now_ms))
+    if (!read_posts(supervisor, role, NO_POSITION).has_current &&
+        throttle_allows(&supervisor->role_throttles[role], now_ms))
         supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-/* The keeper, the mover.  An outdated one stops at once: no process depends on it. */
-static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted,
-                        struct throttle *throttle, int64_t now_ms)
+/* The keeper, the mover, the lease process.  An outdated one stops at once: no process depends on it. */
+static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
@@ -463,7 +459,7 @@ static void tend_single(struct supervisor *supervisor, enum role role, bool is_w
             request_stop(child, STOP_DRAIN);
     }
     if (is_wanted && !read_posts(supervisor, role, NO_POSITION).has_current &&
-        throttle_allows(throttle, now_ms))
+        throttle_allows(&supervisor->role_throttles[role], now_ms))
         supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
@@ -481,12 +477,12 @@ void supervisor_tend(struct supervisor *supervisor)
         tend_recoveries(supervisor);
         tend_workers(supervisor, now_ms);
         tend_relay(supervisor, now_ms);
-        tend_successive(supervisor, ROLE_LIVE, &supervisor->live_throttle, now_ms);
+        tend_successive(supervisor, ROLE_LIVE, now_ms);
         if (*site_key_mark()) /* without one no namespace is encrypted */
-            tend_successive(supervisor, ROLE_DECRYPTER, &supervisor->decrypter_throttle, now_ms);
-        tend_single(supervisor, ROLE_KEEPER, true, &supervisor->keeper_throttle, now_ms);
-        tend_single(supervisor, ROLE_MOVER, *supervisor->settings->object_stores_file,
-                    &supervisor->mover_throttle, now_ms);
+            tend_successive(supervisor, ROLE_DECRYPTER, now_ms);
+        tend_single(supervisor, ROLE_LEASE, supervisor->settings->hosts == HOSTS_PAIR, now_ms);
+        tend_single(supervisor, ROLE_KEEPER, true, now_ms);
+        tend_single(supervisor, ROLE_MOVER, *supervisor->settings->object_stores_file, now_ms);
     } else {
         continue_stop(supervisor, now_ms);
     }

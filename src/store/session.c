@@ -42,7 +42,7 @@ enum {
 #define WAITS "(select wait_event from pg_catalog.pg_stat_get_activity(pid)) is not distinct from 'SyncRep'"
 
 /* $1 installation, $2 generation, $3 key, $4 former generations matter, $5 other installations matter. */
-enum session_statement { ENTER, END_FORMER, VERIFY, SESSION_STATEMENTS };
+enum session_statement { ENTER, END_FORMER, END_OTHERS, VERIFY, SESSION_STATEMENTS };
 static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
     /* Queries the lock holders, and tries the lock only if none is in the way. */
     [ENTER] =
@@ -50,8 +50,9 @@ static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
          "with seen as materialized (select count(*) filter (where installation <> $1::int) as strangers,"
          " count(*) filter (where installation = $1 and generation <> $2::int) as former,"
          " count(*) filter (where installation = $1 and key = $3::int) as rivals,"
-         " count(*) filter (where installation = $1 and key = $3::int and " WAITS ") as waiting from " OTHERS
-         ")"
+         " count(*) filter (where (installation <> $1 and $5::int <> 0 or installation = $1 and key = "
+         "$3::int)"
+         " and " WAITS ") as waiting from " OTHERS ")"
          " select strangers, former, rivals, waiting, case when (strangers = 0 or $5::int = 0)"
          " and (former = 0 or $4::int = 0) and rivals = 0 then pg_try_advisory_lock($1, $3) else false end"
          " from seen",
@@ -61,6 +62,10 @@ static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
                     "select count(pg_terminate_backend(pid)) from " OTHERS " where installation = $1::int"
                     " and (key = $3::int or (generation <> $2::int and $4::int <> 0)) and not " WAITS,
                     4},
+    [END_OTHERS] = {"session_end_others",
+                    "select count(pg_terminate_backend(pid)) from " OTHERS
+                    " where installation <> $1::int and not " WAITS,
+                    1},
     [VERIFY] = {"session_verify",
                 "select (select count(*) from " OTHERS " where installation <> $1::int),"
                 " coalesce((select max(number) from migration), 0),"
@@ -76,6 +81,7 @@ struct entering {
     int ns;
     const char *database;
     bool alone; /* other installations are an obstacle */
+    bool ends_others;
     int32_t installation, generation, key;
     struct arena *arena;
     struct pg *pg;
@@ -158,7 +164,7 @@ static enum fault session_run(struct entering *entering, enum session_statement 
     const struct pg_statement *statement = &session_statements[which];
     const bool flags[] = {former, entering->alone};
     struct pg_params *params = PG_PARAMS(entering->arena, PG_I32(entering->installation));
-    if (which != VERIFY) {
+    if (statement->parameters > 1) {
         PG_PARAMS_ADD(params, PG_I32(entering->generation), PG_I32(entering->key));
         for (int i = 0; params->count < statement->parameters; i++)
             pg_params_add_i32(params, flags[i]);
@@ -186,7 +192,7 @@ static enum fault take_lock(struct entering *entering)
             return fault;
         int64_t strangers = pg_get_i64(seen, 0, 0), former = pg_get_i64(seen, 0, 1),
                 rivals = pg_get_i64(seen, 0, 2), waiting = pg_get_i64(seen, 0, 3);
-        if (strangers && entering->alone)
+        if (strangers && entering->alone && !entering->ends_others)
             return refuse_twin(entering);
         if (pg_get_bool(seen, 0, 4)) {
             crash_at(CRASH_SESSION_LOCKED);
@@ -204,11 +210,15 @@ static enum fault take_lock(struct entering *entering)
         }
         if (clock_monotonic_ms() >= deadline_ms) {
             log_warning(
-                "database=%s: former sessions do not end: %lld of former generations, %lld of index %d",
-                entering->database, (long long)former, (long long)rivals, segment_index(entering->segment));
+                "database=%s: former sessions do not end: %lld of former generations, %lld of index %d,"
+                " %lld of other hosts",
+                entering->database, (long long)former, (long long)rivals, segment_index(entering->segment),
+                (long long)strangers);
             return FAULT_XAWAY;
         }
         fault = session_run(entering, END_FORMER, !clean, NULL);
+        if (!fault && strangers && entering->ends_others)
+            fault = session_run(entering, END_OTHERS, false, NULL);
         if (fault)
             return fault;
         crash_at(CRASH_SESSION_ENDED_OTHERS);
@@ -270,7 +280,7 @@ static enum fault verify_session(struct entering *entering)
     enum fault fault = session_run(entering, VERIFY, false, &seen);
     if (fault)
         return fault;
-    if (pg_get_i64(seen, 0, 0) && entering->alone)
+    if (pg_get_i64(seen, 0, 0) && entering->alone && !entering->ends_others)
         return refuse_twin(entering);
     int64_t number = pg_get_i64(seen, 0, 1);
     if (number == SCHEMA_NUMBER &&
@@ -293,13 +303,73 @@ static enum fault verify_session(struct entering *entering)
     return FAULT_ODATABASE;
 }
 
+/* --- a pair of hosts: does the lease, a row of z, name this one? --- */
+
+struct holder {
+    struct pg *pg; /* of z */
+    struct lineage_met met;
+};
+
+static const struct pg_statement holds = {"session_holds",
+                                          "select coalesce(installation, 0) from lease where one", 0};
+
+static enum fault open_holder(const struct entering *entering, struct holder *holder)
+{
+    const struct settings *settings = entering->settings;
+    const struct pg_options options = {
+        .conninfo = settings->database,
+        .database = settings->z_database,
+        .role_settings = "-c search_path=stampd",
+        .connect_timeout_s = (int)settings->connect_timeout_s,
+        .statement_timeout_ms = settings->statement_timeout_ms,
+        .lock_timeout_ms = settings->lock_timeout_ms,
+    };
+    if (!slots_have_lease(entering->segment))
+        return FAULT_OTWIN; /* an everyday answer of the host that waits */
+    enum fault fault = pg_open(&options, &holder->pg);
+    if (!fault)
+        (void)pg_set_patience(holder->pg, (struct pg_patience){is_silent, entering->segment});
+    if (!fault)
+        fault = proof_look(holder->pg, entering->arena, &holder->met);
+    return fault ? fault : pg_prepare(holder->pg, &holds, 1);
+}
+
+/* Another host writes the row before it looks for our sessions: it sees our lock, or we see its row.  The
+ * server that was asked must be the one that has our session: a former primary has a former row. */
+static enum fault ask_holder(const struct entering *entering, struct holder *holder)
+{
+    struct pg_result *row;
+    enum fault fault = holder->pg ? FAULT_NONE : open_holder(entering, holder);
+    if (fault)
+        return fault;
+    fault = pg_run(holder->pg, &holds, PG_NO_PARAMS(entering->arena), &row);
+    if (fault)
+        return fault;
+    if (pg_rows(row) && pg_get_i64(row, 0, 0) != entering->installation)
+        return FAULT_OTWIN;
+    bool is_same = !entering->met.timeline || (entering->met.timeline == holder->met.timeline &&
+                                               entering->met.system == holder->met.system);
+    return is_same ? FAULT_NONE : FAULT_XAWAY;
+}
+
 enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r,
                         uint32_t *timeline_r)
 {
-    struct entering entering = start_entering(settings, segment, ns, settings->hosts == HOSTS_ONE);
-    enum fault fault = enter_session(&entering, SESSION_STATEMENTS);
+    struct entering entering = start_entering(settings, segment, ns, settings->hosts != HOSTS_MANY);
+    struct holder holder = {0};
+    enum fault fault = FAULT_NONE;
+    *timeline_r = 0;
+    if (settings->hosts == HOSTS_PAIR) { /* before sessions of another host are ended, and under the lock */
+        fault = ask_holder(&entering, &holder);
+        entering.ends_others = !fault;
+    }
+    if (!fault)
+        fault = enter_session(&entering, SESSION_STATEMENTS);
     if (!fault)
         fault = verify_session(&entering);
+    if (!fault && settings->hosts == HOSTS_PAIR)
+        fault = ask_holder(&entering, &holder);
+    pg_close(holder.pg);
     *timeline_r = entering.met.timeline;
     if (!fault) {
         pg_prepare_on_use(entering.pg, statements, STATEMENT_COUNT);

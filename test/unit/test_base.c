@@ -361,7 +361,7 @@ static void wrong_settings_are_named(void **state UNUSED)
         {"workers = 5\n  6\n", ":2: workers: given a second time"},
         {"database = host=x ; the old one\n", ":1: a blank and a semicolon in a value"},
         {"[stampd]\nworkers = 2\n", ":1: [stampd]: the file has no sections"},
-        {"hosts = some\n", ": hosts = some: expected one or many"},
+        {"hosts = some\n", ": hosts = some: expected one, many or pair"},
         {"log_to = file\n", ": log_to = file: expected stderr or syslog"},
         {"log_level = loud\n", ": log_level = loud: expected"},
         {"segment_slots = 1025\n", ": segment_slots = 1025: expected a power of two"},

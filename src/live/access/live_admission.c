@@ -9,10 +9,13 @@
 #include "operation/quota.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/refusals.h"
+#include "segment/slots.h"
 
 static enum fault judge_live_admission(const struct live_listener *listener)
 {
     const struct live_audience *audience = listener->audience;
+    if (!slots_have_lease(audience->segment))
+        return FAULT_OTWIN;
     enum fault fault = live_access_judge(audience->access, audience->all->settings, bytes_of(audience->code),
                                          bytes_of(audience->database), listener->is_administrator);
     return fault != FAULT_NNAMESPACE && audience->number < 0 ? FAULT_BINTERNAL /* no room in the segment */

@@ -12,6 +12,7 @@
 #include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
+#include "segment/slots.h"
 #include "segment/counts/purge_counts.h"
 #include "segment/public_answers.h"
 #include "segment/counts/long_requests.h"
@@ -285,6 +286,9 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     add_lost(out, segment);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
                (uint64_t)namespaces_count(segment));
+    add_metric(out, "gauge", "lease_held",
+               "1: this host may serve; 0: another host of the pair has the lease.",
+               slots_have_lease(segment));
     add_metric(out, "gauge", "generation", "Generation of the segment; incremented when it is created again.",
                segment_generation(segment));
     task_metrics_write(segment, out);

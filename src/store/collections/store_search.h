@@ -44,7 +44,8 @@ MUST_USE enum fault store_search_totals(struct store *store, int ns, struct aren
                                         const struct search *search, const struct search_totals *totals,
                                         const struct search_approved *approved, struct search_sums *sums_r);
 
-/* The excerpts of `count` texts, a JSON array of them, with the secret in their marks (model/schema/search.h). */
+/* The excerpts of `count` texts, a JSON array of them, with the secret in their marks
+ * (model/schema/search.h). */
 MUST_USE enum fault store_search_marks(struct store *store, int ns, struct arena *arena,
                                        const struct search_condition *match, struct bytes texts,
                                        struct bytes secret, size_t count, struct bytes *rows_r);
