@@ -139,6 +139,7 @@ libstampd_a_SOURCES = \
 	src/control/ns/cmd_ns_workers.c \
 	src/control/ns/migrations.c src/control/ns/migrations.h \
 	src/control/ns/ns_keys.c src/control/ns/ns_keys.h \
+	src/control/ns/ns_purge.c src/control/ns/ns_purge.h \
 	src/control/ns/ns_registry.c src/control/ns/ns_registry.h \
 	src/control/options.c src/control/options.h \
 	src/control/record.c src/control/record.h \
