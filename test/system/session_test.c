@@ -540,7 +540,8 @@ int main(void)
         fprintf(stderr, "STAMPD_TEST_CONNINFO is not set\n");
         return 77;
     }
-    log_open("session_test", getenv("STAMPD_TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, false);
+    log_open("session_test", getenv("STAMPD_TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, false,
+             LOG_FORMAT_TEXT);
     snprintf(database, sizeof database, "session_test_%d", (int)getpid());
     snprintf(workers_conninfo, sizeof workers_conninfo, "%s user=stampd", server);
     settings = (struct settings){.live = SETTING_ON,

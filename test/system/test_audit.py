@@ -141,7 +141,7 @@ def test_whatever_changes_z_is_recorded(audit):
 
 def commands_in_sources():
     text = '\n'.join(path.read_text() for path in sorted((SOURCE / 'src').glob('control/**/*.c')) + [SOURCE / 'src/stampctl.c'])
-    return set(re.findall(r'\{\s*"([a-z-]+(?: [a-z]+)?)",\s*"', text))
+    return set(re.findall(r'(?:\{|\bCOMMAND(?:_OF)?\()\s*"([a-z-]+(?: [a-z]+)?)",\s*"', text))
 
 
 def test_each_command_that_looks_exists():

@@ -209,7 +209,7 @@ int main(int count, char **words)
         else
             usage();
     }
-    log_open("torture", LOG_LEVEL_WARNING, false);
+    log_open("torture", LOG_LEVEL_WARNING, false, LOG_FORMAT_TEXT);
     printf("%d clients, seed %" PRIu64 "\n", torture.clients, torture.seed);
     fflush(stdout);
     scratch_open(&torture.scratch, database, torture.clients);

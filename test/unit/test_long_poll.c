@@ -22,6 +22,7 @@ enum { HANDLES = 6, LAB = 1, DEMO = 2, ANN = 7, EVE = 8, QUEUE = 5, SHORT_MS = 3
 struct waiting {
     struct worker_context context;
     struct call call;
+    struct reply reply;
     struct attempt attempt;
     struct long_poll poll;
     int steps, looks;
@@ -66,8 +67,8 @@ static void prepare(struct waiting *waiting, enum pulse_wait kind, int64_t proce
                  .look = look},
         .found_at = 3,
     };
-    waiting->attempt =
-        (struct attempt){.worker_context = &waiting->context, .call = &waiting->call, .ns = LAB};
+    waiting->attempt = (struct attempt){
+        .worker_context = &waiting->context, .call = &waiting->call, .reply = &waiting->reply, .ns = LAB};
     present = waiting;
 }
 

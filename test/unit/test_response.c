@@ -278,7 +278,7 @@ static void origins_are_told_when_they_are_allowed(void **state UNUSED)
 static void timings_are_told_when_they_were_taken(void **state UNUSED)
 {
     struct response_form form = {.origin = "*"};
-    struct timing timing = {.us = {[PHASE_WORK] = 1500, [PHASE_SYNC] = 7}};
+    struct timing timing = {.us = {[PHASE_WORK] = 1500, [PHASE_SYNC] = 7}, .is_shown = true};
     struct reply reply = {.phase = PHASE_UNKNOWN};
     builder_clear(&body, 0);
     compose(&form, &reply);

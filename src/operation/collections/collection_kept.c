@@ -290,11 +290,11 @@ enum turn { TURN_OURS, TURN_OTHERS, TURN_LATER, TURN_OVER, TURN_NONE };
 static bool begin_draft(struct kept_stream *stream)
 {
     stream->head.stamp = stream->proof.tag;
-    bool is_written =
-        ftruncate(stream->file, 0) == 0 &&
-        pwrite(stream->file, &stream->head, sizeof stream->head, 0) == (ssize_t)sizeof stream->head &&
-        pwrite(stream->file, stream->question.data, stream->question.size, sizeof stream->head) ==
-            (ssize_t)stream->question.size;
+    const struct kept_head head = stream->head;
+    bool is_written = ftruncate(stream->file, 0) == 0 &&
+                      pwrite(stream->file, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+                      pwrite(stream->file, stream->question.data, stream->question.size,
+                             sizeof stream->head) == (ssize_t)stream->question.size;
     stream->at = text_offset(stream);
     return is_written;
 }
