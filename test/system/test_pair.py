@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from listener import Listener
+from manager import Manager
 from stack import Problem, Stack, children, is_alive, refused, wait_until
 
 # What the server does in memory other tests try with the sanitizers.
@@ -96,6 +97,17 @@ def test_a_host_that_is_killed_is_succeeded(hosts):
     put(spare, 6)
     start_again(active)
     refused('OTWIN', value, active)
+
+
+def test_tasks_of_the_former_host_are_lost_at_once(hosts):
+    """Its sessions have ended: nobody waits task_lost_s for a host that has lost its lease."""
+    active, _ = serving(hosts)
+    active.psql('lab', "insert into taskqueue (taskid, opname, param, startat, starttime, holder, created)"
+                       " values ('formertask123', 'Count', '{}', 1, stamp_now(), '00000000-1-0', 1)")
+    try:
+        assert [lost['id'] for lost in Manager(active, 'lab').scan()['lost']] == ['formertask123']
+    finally:
+        active.psql('lab', "delete from taskqueue where taskid = 'formertask123'")
 
 
 def test_a_host_that_stood_still_serves_nothing_old(hosts):

@@ -47,10 +47,11 @@ void task_owner_end(struct segment *segment)
     task_owner_show(segment, 0);
 }
 
-/* An owner of another installation, or an invalid name: time alone decides. */
+/* An owner of another installation, or an invalid name: time alone decides where several serve.  Sessions of
+ * a host that has lost its lease have ended before this one had a session. */
 static bool is_old(const struct settings *settings, int64_t claim)
 {
-    return settings->hosts == HOSTS_ONE || claim < stamp_add_ms(stamp_now(), -1000 * settings->task_lost_s);
+    return settings->hosts != HOSTS_MANY || claim < stamp_add_ms(stamp_now(), -1000 * settings->task_lost_s);
 }
 
 static void task_owner_explain(const struct segment *segment, int index, int64_t claim, struct bytes task,
