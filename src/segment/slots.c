@@ -41,9 +41,15 @@ void slots_prove_until(struct segment *segment, int64_t until_ms)
     atomic_store(segment->proof_until_ms, until_ms);
 }
 
+bool slots_have_lost_lease(const struct segment *segment)
+{
+    return atomic_load(segment->proof_until_ms) == SLOTS_LEASE_LOST;
+}
+
 bool slots_have_lease(const struct segment *segment)
 {
-    return atomic_load(segment->proof_until_ms) != SLOTS_PROVE_NOTHING;
+    int64_t until_ms = atomic_load(segment->proof_until_ms);
+    return !until_ms || until_ms > SLOTS_LEASE_LOST;
 }
 
 /* The hash of one part seeds the next: no separator to confuse, nothing to copy, any length. */

@@ -12,7 +12,7 @@
 #include "segment/processes.h"
 
 enum { SLOTS_WORDS = PROCESSES_MOST / 64 /* of mark bits in a slot */ };
-enum { SLOTS_PROVE_NOTHING = 1 };
+enum { SLOTS_PROVE_NOTHING = 1, SLOTS_LEASE_LOST = 2 }; /* as times */
 
 struct slot {
     _Alignas(64) _Atomic uint64_t stamp;
@@ -22,9 +22,8 @@ struct slot {
 /* The table in the segment. */
 struct slots_head {
     _Alignas(64) _Atomic uint32_t words;
-    _Atomic uint32_t count; /* of slots; 0: no process has attached yet */
-    _Atomic int64_t
-        proof_until_ms; /* boot time; 0: no lease is needed; SLOTS_PROVE_NOTHING: it is not held */
+    _Atomic uint32_t count;         /* of slots; 0: no process has attached yet */
+    _Atomic int64_t proof_until_ms; /* slots_prove_until; 0: no lease is needed */
     struct slot slots[];
 };
 
@@ -85,10 +84,12 @@ void slots_end(struct segment *segment);
 /* By the master, at its start: nothing is proven before the lease is held.  No effect while another instance
  * serves. */
 void slots_need_lease(struct segment *segment);
-/* By the process that keeps the lease: it lasts until then, in boot time; SLOTS_PROVE_NOTHING: it is lost. */
+/* By the process that keeps the lease: it lasts until then, in boot time; SLOTS_PROVE_NOTHING: it is not
+ * held; SLOTS_LEASE_LOST: another host has taken it, and all processes of this one end. */
 void slots_prove_until(struct segment *segment, int64_t until_ms);
 /* Whether sessions may be opened: the lease is held, or was until PostgreSQL went away, or none is needed. */
 MUST_USE bool slots_have_lease(const struct segment *segment);
+MUST_USE bool slots_have_lost_lease(const struct segment *segment);
 
 /* Moves every stamp: after a reconnection of the relay, fail-over, restore. */
 void slots_move_all(struct segment *segment);

@@ -131,7 +131,7 @@ static void lease_beat(struct lease *lease)
     if (row) {
         slots_prove_until(lease->segment, sent_ms + pg_get_i64(row, 0, 0));
     } else if (is_known) {
-        slots_prove_until(lease->segment, SLOTS_PROVE_NOTHING);
+        slots_prove_until(lease->segment, SLOTS_LEASE_LOST);
         log_error("the lease is lost: another host serves the databases; stopping at once");
         kill(getppid(), SIGQUIT); /* sessions, listeners and records of a former lease end with it */
     }

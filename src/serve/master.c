@@ -587,6 +587,7 @@ int master_run(struct settings *settings, const struct master_options *options)
         run_master(&master, signals);
         if (!master.is_succeeded)
             lease_release(present_settings(&master), master.segment);
+        is_open = !slots_have_lost_lease(master.segment); /* systemd starts what has failed again */
         log_info("stopped");
     } else {
         log_error("cannot start: %s", problem);
