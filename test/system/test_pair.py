@@ -2,13 +2,14 @@
 is read, whichever host a client asks."""
 import os
 import signal
+import socket
 import threading
 
 import pytest
 
 from listener import Listener
 from manager import Manager
-from stack import Problem, Stack, children, is_alive, refused, wait_until
+from stack import BUILD, Problem, Stack, children, is_alive, refused, run_program, wait_until
 
 # What the server does in memory other tests try with the sanitizers.
 pytestmark = pytest.mark.plain
@@ -71,6 +72,15 @@ def test_the_other_one_refuses_everything(hosts):
         assert (problem.value.code, problem.value.status) == ('OTWIN', 503)
     assert spare.request('GET', '/lab/doc/Pair/a').status_code == 503 and active.request('GET', '/lab/doc/Pair/a').status_code == 200
     assert value(active) == 1
+
+
+def test_the_doctor_says_who_serves(hosts):
+    active, spare = serving(hosts)
+    for host in hosts:
+        ended = run_program(BUILD / 'src/stampctl', 'doctor', '--config', host.config, '--admin-conninfo', host.conninfo_of_server(), '--nginx',
+                            host.path / 'etc/nginx.conf', status=None)
+        assert f'pair: {socket.gethostname()} serves since 2' in ended.out, ended.text()
+        assert host.metrics()['stampd_lease_held'] == (host is active)
 
 
 def test_an_orderly_end_hands_over(hosts):

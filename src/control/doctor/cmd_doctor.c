@@ -254,6 +254,12 @@ static const char cluster_checks[] =
     " meanwhile: select pg_terminate_backend(' || min(pid) || ')'"
     "  from pg_stat_activity where xact_start < now() - interval '1 hour'";
 
+/* Of z, for a pair of hosts. */
+static const char lease_checks[] = "select 'FAIL', installation is not null,"
+                                   "  format('pair: %s serves since %s', holder, since::timestamp(0)),"
+                                   "  'pair: no host serves: start stampd on one of them'"
+                                   "  from stampd.lease where one";
+
 /* Of a namespace. */
 static const char task_checks[] =
     "select 'FAIL', running > 0 or oldest > stampd.stamp_of(now() - interval '1 minute'),"
@@ -331,7 +337,8 @@ static void doctor_check_databases(struct doctor *doctor)
                 "command as root");
     if (!is_there)
         return;
-    if (!doctor_ask(doctor, z, cluster_checks, ""))
+    if (!doctor_ask(doctor, z, cluster_checks, "") ||
+        (control->settings.hosts == HOSTS_PAIR && !doctor_ask(doctor, z, lease_checks, "")))
         doctor->is_well = false;
     doctor_compare_clocks(doctor, z);
     for (size_t i = 0; i < count; i++)
