@@ -140,7 +140,7 @@ int control_audit(struct control *control, int argc, char **argv)
         COMMAND("audit", "", "Show what administrators did, and who was refused.",
                 "Reads the file of the setting audit_file and the one before it, oldest first.\n"
                 "Columns: time, who, operation, namespace, outcome, target.\n");
-    struct audit_wish wish = {NULL};
+    struct audit_wish wish = {0};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), OPTION_TEXT("ns", "CODE", &wish.ns, "Only events of this namespace."),
         OPTION_FLAG("refused", &wish.is_refused, "Only events whose outcome is not done."),
