@@ -4,7 +4,7 @@ import json
 from teams import read_stream
 
 # What may be answered while others do harm: for certain nothing was done.
-NOT_DONE = {'AREFUSED', 'OGONE', 'OOFF', 'OREADONLY', 'AUNIQUE', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'XBUSY', 'NDOCUMENT'}
+NOT_DONE = {'AREFUSED', 'OGONE', 'OOFF', 'OREADONLY', 'AUNIQUE', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'OTWIN', 'XTIME', 'XBUSY', 'NDOCUMENT'}
 
 
 class Answer:

@@ -24,7 +24,8 @@ def add_options(parser, seconds):
     parser.add_argument('--calm', action='store_true', help='no harm is done')
     parser.add_argument('--kept', metavar='FOLDER', help='where histories with violations go (var/history of the sources)')
     parser.add_argument('--keep', action='store_true', help='keep every history')
-    parser.add_argument('--hosts', choices=('one', 'many'), default='one', help='many: each instance has a segment of its own (one)')
+    parser.add_argument('--hosts', choices=('one', 'many', 'pair'), default='one',
+                        help='many: each instance has a segment of its own; pair: one of them serves, the other takes over (one)')
 
 
 def read_options(parser):

@@ -70,16 +70,16 @@ class Clock:
 
 
 class Saboteur:
-    def __init__(self, stacks, clocks, seed, only=None, pauses=PAUSES_S, namespaces=('lab',)):
-        """`stacks[0]` has the PostgreSQL; `only`: names of harms."""
-        self.stacks, self.clocks, self.namespaces = stacks, clocks, namespaces
+    def __init__(self, stacks, clocks, seed, only=None, pauses=PAUSES_S, namespaces=('lab',), is_pair=False):
+        """`stacks[0]` has the PostgreSQL; `only`: names of harms; `is_pair`: hosts = pair."""
+        self.stacks, self.clocks, self.namespaces, self.is_pair = stacks, clocks, namespaces, is_pair
         self.dice, self.pauses = random.Random(f'{seed}/saboteur'), pauses
         self.done = {}       # name of a harm -> how often
         self.stopped = []    # (when it goes on, pid)
         self.stopping = threading.Lock()
         # In a thread of its own: a harm that waits for a lock may wait for a process that stands still.
         threading.Thread(target=self.keep_resuming, daemon=True).start()
-        self.harms = HARMS if only is None else [(name, dict(HARMS).get(name, 10)) for name in only]
+        self.harms = (HARMS + PAIR_HARMS if is_pair else HARMS) if only is None else [(name, dict(HARMS).get(name, 10)) for name in only]
 
     # --- a round ---
 
@@ -90,6 +90,8 @@ class Saboteur:
             if self.harms and time.monotonic() >= next_harm:
                 self.harm()
                 next_harm = time.monotonic() + self.pause()
+            if self.is_pair:
+                self.start_missing()  # who has lost the lease has ended
             time.sleep(0.02)
 
     def is_done(self):
@@ -127,11 +129,18 @@ class Saboteur:
     def heal(self):
         """Everything runs and answers."""
         self.resume()
+        self.start_missing()
+        if self.is_pair:
+            wait_until(lambda: self.start_missing() or any(map(self.answers, self.stacks)), HEALED_S, 'a host that serves')
+            return
+        for stack in self.stacks:
+            wait_until(lambda: self.answers(stack), HEALED_S, 'recovery')
+
+    def start_missing(self):
         for stack in self.stacks:
             for part in ('stampd', 'nginx'):
                 if not pid_of(stack, part):
                     stack.step(part, 'start')
-            wait_until(lambda: self.answers(stack), HEALED_S, 'recovery')
 
     @staticmethod
     def answers(stack):
@@ -165,6 +174,13 @@ class Saboteur:
         signal_to(master, signal.SIGKILL)
         wait_until(lambda: not any(map(is_alive, [master, *workers])), 30, 'end of the workers')
         stack.step('stampd', 'start')
+
+    def stop_a_host(self):
+        """All of its stampd stands still, for longer than it may answer from memory, or not."""
+        stack, seconds = self.any_stack(), self.dice.choice((0.5, 2.0, 4.0))
+        master = pid_of(stack, 'stampd')
+        for pid in [master, *children(master)] if master else []:
+            self.stop(pid, seconds)
 
     def kill_the_manager(self):
         """Of the queues, where there is one; another takes its place."""
@@ -280,3 +296,4 @@ HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2
          ('reload nginx', 3), ('kill nginx', 2), ('kill all of nginx', 1), ('terminate backends', 8), ('purge zombies', 8), ('purge members', 3), ('restart postgres', 1), ('crash postgres', 1),
          ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop some workers', 6),
          ('step the clock', 10)]
+PAIR_HARMS = [('stop a host', 8), ('restart stampd', 4), ('kill a master', 4)]
