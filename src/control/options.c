@@ -270,7 +270,7 @@ char **options_read(struct control *control, const struct command *command, cons
     }
     if (!check_words(command, argv + optind, argc - optind))
         return NULL;
-    control->status = CONTROL_DONE;
+    control->status = CONTROL_FAILED; /* of a command that cannot begin all the same */
     control->word_count = argc - optind;
     given = (struct options_given){command, argv + optind, argc - optind};
     return argv + optind;
