@@ -14,12 +14,13 @@
 static enum fault judge_live_admission(const struct live_listener *listener)
 {
     const struct live_audience *audience = listener->audience;
-    if (!slots_have_lease(audience->segment))
-        return FAULT_OTWIN;
     enum fault fault = live_access_judge(audience->access, audience->all->settings, bytes_of(audience->code),
                                          bytes_of(audience->database), listener->is_administrator);
-    return fault != FAULT_NNAMESPACE && audience->number < 0 ? FAULT_BINTERNAL /* no room in the segment */
-                                                             : fault;
+    if (fault == FAULT_NNAMESPACE)
+        return fault;
+    if (audience->number < 0)
+        return FAULT_BINTERNAL; /* no room in the segment */
+    return fault || slots_have_lease(audience->segment) ? fault : FAULT_OTWIN;
 }
 
 static void refuse_access(struct live_listener *listener, enum fault fault)
