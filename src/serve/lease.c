@@ -18,9 +18,10 @@
 #include "store/proof.h"
 
 enum {
-    BEATS = 5,        /* in the time of the limit */
-    LOOK_MS = 200,    /* between two looks at the row */
-    MARGIN_MS = 1000, /* added to the limit, with a tenth of it, for clocks of different rates */
+    BEATS = 5,             /* in the time of the limit */
+    LOOK_MS = 200,         /* between two looks at the row */
+    MARGIN_MS = 1000,      /* added to the limit, with a tenth of it, for clocks of different rates */
+    LIMIT_MOST_MS = 60000, /* of lease_s; the row may hold any number */
     NAME_BYTES = 128,
 };
 
@@ -69,6 +70,13 @@ static int64_t own(const struct lease *lease)
 static int64_t limit_ms(const struct lease *lease)
 {
     return lease->settings->lease_s * 1000;
+}
+
+/* The limit that stands in a row. */
+static int64_t get_limit_ms(const struct pg_result *row, int column)
+{
+    int64_t limit = pg_get_i64(row, 0, column);
+    return limit < 0 ? 0 : limit < LIMIT_MOST_MS ? limit : LIMIT_MOST_MS;
 }
 
 static void disconnect(struct lease *lease)
@@ -129,7 +137,7 @@ static void lease_beat(struct lease *lease)
     int64_t sent_ms = clock_boot_ms();
     const struct pg_result *row = change(lease, BEAT, params, &is_known);
     if (row) {
-        slots_prove_until(lease->segment, sent_ms + pg_get_i64(row, 0, 0));
+        slots_prove_until(lease->segment, sent_ms + get_limit_ms(row, 0));
     } else if (is_known) {
         slots_prove_until(lease->segment, SLOTS_LEASE_LOST);
         log_error("the lease is lost: another host serves the databases; stopping at once");
@@ -161,7 +169,7 @@ static void lease_take(struct lease *lease)
         return;
     miss_all(lease->segment);
     slots_move_all(lease->segment); /* copies of a former lease are not the newest any more */
-    slots_prove_until(lease->segment, sent_ms + pg_get_i64(row, 0, 0));
+    slots_prove_until(lease->segment, sent_ms + get_limit_ms(row, 0));
     log_info("the lease is taken: this host serves the databases epoch=%lld",
              (long long)pg_get_i64(row, 0, 1));
 }
@@ -175,7 +183,7 @@ static void lease_watch(struct lease *lease)
         return;
     }
     int64_t holder = pg_get_i64(row, 0, HOLDER), beat = pg_get_i64(row, 0, AT_BEAT),
-            limit = pg_get_i64(row, 0, AT_LIMIT), now_ms = clock_boot_ms();
+            limit = get_limit_ms(row, AT_LIMIT), now_ms = clock_boot_ms();
     if (!lease->since_ms || holder != lease->holder || beat != lease->beat)
         lease->since_ms = now_ms; /* after it was seen: the beat may have been sent as late as that */
     lease->holder = holder;
