@@ -618,7 +618,7 @@ def test_searches_go_on_while_schemas_change(stack, schemas):
     for seeker in seekers:
         seeker.start()
     for _ in range(2):
-        for fields in ({'size': 'int'}, {'name': 'string[]'}, FIELDS):
+        for fields in ({'size': 'int'}, {'name': 'string[]'}, declared(FIELDS, PATHS)):
             schemas.apply('lab', {'Person': {'items': {**CLASSES['Person']['items'], 'Adr': {'fields': fields}}}}, '--batch', 1)
     ends.set()
     for seeker in seekers:
