@@ -65,6 +65,9 @@ class Traffic:
                 answer = send(own)
             except requests.ConnectionError:  # a kept one
                 answer = send(requests)
+            if answer.status_code == 409 and answer.json()['code'] == 'CONTENTION':  # beside twenty changes of the schema; clients send again
+                time.sleep(0.05)
+                continue
             if answer.status_code != 503 or answer.json()['code'] != self.refusal or answer.json()['phase'] != 0 or 'Retry-After' not in answer.headers:
                 break
             self.refused += 1
