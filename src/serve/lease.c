@@ -40,25 +40,22 @@ struct lease {
 /* A transaction that changes nothing is acknowledged without a standby: each of these changes the row, or
  * proves nothing.  $1 installation. */
 enum { LOOK, BEAT, TAKE, RELEASE };
-#define SYNCHRONOUS                                                                                          \
-    "case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write')"                    \
-    " then set_config('synchronous_commit', 'on', true) end"
 static const struct pg_statement statements_of_lease[] = {
     [LOOK] = {"lease_look", "select coalesce(installation, 0), beat, limit_ms from lease where one", 0},
     /* The limit is not lowered while another host may count with the former one. */
     [BEAT] = {"lease_beat",
               "update lease set beat = beat + 1, limit_ms = greatest(limit_ms, $2::bigint)"
-              " where one and installation = $1::bigint returning limit_ms, " SYNCHRONOUS,
+              " where one and installation = $1::bigint returning limit_ms, " PROOF_SYNCHRONOUS,
               2},
     [TAKE] =
         {"lease_take",
          "update lease set installation = $1::bigint, holder = $5, beat = beat + 1, limit_ms = $2::bigint,"
          " epoch = epoch + 1, since = now() where one and beat = $3::bigint"
-         " and coalesce(installation, 0) = $4::bigint returning limit_ms, epoch, " SYNCHRONOUS,
+         " and coalesce(installation, 0) = $4::bigint returning limit_ms, epoch, " PROOF_SYNCHRONOUS,
          5},
     [RELEASE] = {"lease_release",
                  "update lease set installation = null, beat = beat + 1 where one"
-                 " and installation = $1::bigint returning beat, " SYNCHRONOUS,
+                 " and installation = $1::bigint returning beat, " PROOF_SYNCHRONOUS,
                  1},
 };
 
@@ -103,8 +100,7 @@ static bool connect_to_z(struct lease *lease)
         return true;
     if (pg_open(&options, &lease->pg))
         return false;
-    struct lineage_met met;
-    if (proof_begin(lease->pg, lease->arena, limit_ms(lease), &met) ||
+    if (proof_begin(lease->pg, lease->arena, limit_ms(lease), NULL) ||
         pg_prepare(lease->pg, statements_of_lease, COUNT_OF(statements_of_lease)))
         disconnect(lease);
     return lease->pg;

@@ -11,14 +11,9 @@
     " coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint,"                                                \
     " (pg_current_wal_insert_lsn() - '0/0')::bigint"
 
-/* A transaction that writes no log is not waited for, hence the message.  An administrator may have lowered
- * synchronous_commit: for the commits of the server, but not for this one. */
+/* A transaction that writes no log is not waited for, hence the message. */
 static const struct pg_statement prove = {
-    "proof",
-    "select " HISTORY ", pg_logical_emit_message(true, 'stampd', ''),"
-    " case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write')"
-    " then set_config('synchronous_commit', 'on', true) end",
-    0};
+    "proof", "select " HISTORY ", pg_logical_emit_message(true, 'stampd', ''), " PROOF_SYNCHRONOUS, 0};
 static const struct pg_statement look = {"lineage", "select " HISTORY, 0};
 
 static void take_met(const struct pg_result *row, struct lineage_met *met_r)

@@ -12,6 +12,12 @@
 #include "edge/pg/pg.h"
 #include "segment/lineage.h"
 
+/* A column of a statement that changes something: an administrator may have lowered synchronous_commit, for
+ * the commits of the server, but not for this one. */
+#define PROOF_SYNCHRONOUS                                                                                    \
+    "case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write')"                    \
+    " then set_config('synchronous_commit', 'on', true) end"
+
 /* The first of a connection.  Waits for the standby up to `limit_ms`.  `met_r` may be NULL.  FAULT_XAWAY: not
  * proven, and the connection is unusable. */
 MUST_USE enum fault proof_begin(struct pg *pg, struct arena *arena, int64_t limit_ms,
