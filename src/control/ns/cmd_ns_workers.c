@@ -82,9 +82,24 @@ struct queue_change {
     bool is_removed;
 };
 
-/* An array of the words of a text. */
-static void add_words(struct builder *out, const char *name, const char *text)
+/* What is not given stays as it is written. */
+static void keep(struct builder *out, const struct json *former, const char *name)
 {
+    const struct json *value = json_member(former, name);
+    if (value) {
+        builder_printf(out, ",\"%s\":", name);
+        builder_add_bytes(out, value->text);
+    }
+}
+
+/* An array of the words of a text. */
+static void set_queue_words(struct builder *out, const struct json *former, const char *name,
+                            const char *text)
+{
+    if (!text) {
+        keep(out, former, name);
+        return;
+    }
     builder_printf(out, ",\"%s\":[", name);
     for (bool is_first = true; *(text += strspn(text, " ,")); is_first = false) {
         size_t size = strcspn(text, " ,");
@@ -96,43 +111,26 @@ static void add_words(struct builder *out, const char *name, const char *text)
     builder_add_text(out, "]");
 }
 
-static void add_queue_text(struct builder *out, const char *name, const char *text)
+static void set_queue_text(struct builder *out, const struct json *former, const char *name, const char *text)
 {
-    builder_printf(out, ",\"%s\":", name);
-    json_add_string(out, bytes_of(text));
-}
-
-/* What is not given stays as it is written. */
-static void keep(struct builder *out, const struct json *former, const char *name, bool is_given)
-{
-    const struct json *value = is_given ? NULL : json_member(former, name);
-    if (value) {
-        builder_printf(out, ",\"%s\":", name);
-        builder_add_bytes(out, value->text);
-    }
+    if (text)
+        json_add_member(out, name, bytes_of(text));
+    else
+        keep(out, former, name);
 }
 
 static void add_queue(struct builder *out, const struct queue_change *change, const struct json *former)
 {
     builder_printf(out, "{\"qn\":%lld", (long long)change->number);
-    keep(out, former, "ops", change->ops);
-    if (change->ops)
-        add_words(out, "ops", change->ops);
-    keep(out, former, "key", change->key);
-    if (change->key)
-        add_queue_text(out, "key", change->key);
-    keep(out, former, "roles", change->roles);
-    if (change->roles)
-        add_words(out, "roles", change->roles);
-    keep(out, former, "request", change->request);
-    if (change->request)
-        add_queue_text(out, "request", change->request);
-    keep(out, former, "claim_s", change->claim_s);
+    set_queue_words(out, former, "ops", change->ops);
+    set_queue_text(out, former, "key", change->key);
+    set_queue_words(out, former, "roles", change->roles);
+    set_queue_text(out, former, "request", change->request);
     if (change->claim_s)
         builder_printf(out, ",\"claim_s\":%lld", (long long)change->claim_s);
-    keep(out, former, "retries", change->retries);
-    if (change->retries)
-        add_queue_text(out, "retries", change->retries);
+    else
+        keep(out, former, "claim_s");
+    set_queue_text(out, former, "retries", change->retries);
     builder_add_text(out, "}");
 }
 
