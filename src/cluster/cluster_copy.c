@@ -168,7 +168,7 @@ void cluster_copy_begin(struct cluster_host *cluster, struct cluster_entry *entr
     begin_walk(cluster, round, entry);
 }
 
-/* There is another map: which hosts shall have it is decided anew; those that have it answer so again. */
+/* There is another map: which hosts shall have it is decided again; those that have it answer so. */
 void cluster_copy_restart(struct cluster_host *cluster)
 {
     for (uint32_t at = 0; at < cluster->settings.rounds_most; at++) {

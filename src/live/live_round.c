@@ -152,8 +152,8 @@ static bool have_all_published(struct live_round *round)
 static void note_received(struct live_round *round)
 {
     round->parts.drain(round->parts.context);
-    if (!slots_may_prove(round->parts.segment)) { /* another host may have committed; losses are noted before
-                                                     it may again */
+    /* Else another host may have committed; losses are noted before this one may prove again. */
+    if (!slots_may_prove(round->parts.segment)) {
         round->state = ROUND_RESTS;
         return;
     }

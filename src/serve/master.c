@@ -576,8 +576,8 @@ int master_run(struct settings *settings, const struct master_options *options)
     crash_arm(settings->debug_die_at, mapping_share);
     if (settings->debug_clock[0] && !clock_follow(settings->debug_clock))
         log_fatal("debug_clock: %s cannot be read", settings->debug_clock);
-    bool is_open = open_master(&master, problem);
-    if (is_open) {
+    bool has_failed = !open_master(&master, problem);
+    if (!has_failed) {
         find_program(&master);
         master.supervisor = supervisor_create(present_settings(&master), master.segment, master.instance,
                                               master.in_flight, master.listeners, master.listener_count,
@@ -587,11 +587,11 @@ int master_run(struct settings *settings, const struct master_options *options)
         run_master(&master, signals);
         if (!master.is_succeeded)
             lease_release(present_settings(&master), master.segment);
-        is_open = !slots_have_lost_lease(master.segment); /* systemd starts what has failed again */
+        has_failed = slots_have_lost_lease(master.segment); /* systemd starts what has failed again */
         log_info("stopped");
     } else {
         log_error("cannot start: %s", problem);
     }
     close_master(&master);
-    return is_open ? 0 : 1;
+    return has_failed ? 1 : 0;
 }

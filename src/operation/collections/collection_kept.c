@@ -313,7 +313,8 @@ static enum turn take_turn(struct kept_stream *stream, bool has_waited)
         return is_same ? TURN_OTHERS : TURN_NONE;
     }
     stream->is_begun = true;
-    /* Who has waited in vain does not let others wait: the stream was small, or changes all the time. */
+    /* A caller that has waited in vain does not let others wait: the stream was small, or changes all the
+     * time. */
     if (!has_waited && make_room(stream->kept, stream->draft) && begin_draft(stream))
         return TURN_OURS;
     drop_draft(stream);

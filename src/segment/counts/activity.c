@@ -13,7 +13,7 @@ bool activity_take_turn(struct segment *segment, int64_t now_ms)
 {
     struct activity_board *board = segment->activity;
     int64_t next_ms = atomic_load(&board->next_ms);
-    /* A turn that is too far away is of a clock that has begun anew. */
+    /* A turn that is too far away is of a clock that has begun again. */
     if (next_ms && now_ms < next_ms && next_ms - now_ms <= ACTIVITY_EVERY_MS)
         return false;
     return atomic_compare_exchange_strong(&board->next_ms, &next_ms, now_ms + ACTIVITY_EVERY_MS);

@@ -1,6 +1,7 @@
 /* activity: the last hour of this host: samples of its counters, a ring in the shared segment, with which the
  * charts of the console begin.  The masters of its instances write it (serve/metrics/sampler.h): one of them,
- * every 20 seconds.  It outlives the processes, not the segment: a server that starts anew begins anew.
+ * every 20 seconds.  It outlives the processes, not the segment: a server that starts with another segment
+ * begins with an empty ring.
  *
  * Writers never wait.  A sample that is being written, or whose writer has died, is skipped by readers. */
 #ifndef STAMPD_SEGMENT_COUNTS_ACTIVITY_H
