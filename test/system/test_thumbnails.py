@@ -440,6 +440,29 @@ def test_images_of_a_crowd_hold_no_worker(stack, own_program):
     assert all(set(items(stack, f'crowd{number}')) == {'one', 'one~small', 'one~large'} for number in range(8)), 'none is lost or doubled'
 
 
+def test_two_namespaces_take_turns_at_the_decoder(stack, own_program):
+    """A crowd of images in one namespace came first; those of another are decoded between them, not behind them."""
+    order = stack.path / 'etc/order'
+    order.touch()
+    order.chmod(0o666)
+    own_program(f'sha256sum >> {order}; sleep 0.2; kill -SEGV $$')
+    give(order)
+    crowd, few = [png(60, 61 + number) for number in range(20)], [png(50, 51 + number) for number in range(2)]
+    for ns, contents in (('lab', crowd), ('demo', few)):
+        stack.psql(ns, 'delete from taskqueue')
+        for number, content in enumerate(contents):
+            stack.put(ns, {'c': 'Photo', 'id': f'turn{number}', 'items': [{'c': 'Main', 'j': {}}]})
+            attach(stack, f'turn{number}', 'one', content, ns=ns)
+    stack.step('queue', 'start')
+    try:
+        wait_until(lambda: not tasks(stack) and not tasks(stack, 'demo'), what='all images were tried')
+    finally:
+        stack.step('queue', 'stop')
+    tried = [line.split()[0] for line in order.read_text().splitlines()]
+    assert sorted(tried) == sorted(map(sha, crowd + few))
+    assert max(tried.index(sha(content)) for content in few) < len(tried) - 1, 'images of the crowd are left when those of the other are done'
+
+
 def test_a_missing_program_is_no_fault_of_an_image(stack, photo, own_program):
     stack.set(thumbnail_program='/nowhere/stamp-thumbnail')
     content = png(14, 15)
