@@ -527,7 +527,9 @@ nginx_refresh() {
     [ "$before" = "$(cat "$STACK/etc/nginx.conf")" ] || kill -HUP "$(process_pid "$STACK/run/nginx.pid")"
 }
 
-nginx_listens() { port_is_taken "$STACK_PORT" && process_runs "$STACK/run/nginx.pid"; }
+# nginx takes its port before it handles signals: the SIGHUP of a reload that came between would end it.
+nginx_handles_reload() { grep -q '^SigCgt:.*[13579bdf]$' "/proc/$(process_pid "$STACK/run/nginx.pid")/status" 2>/dev/null; }
+nginx_listens() { port_is_taken "$STACK_PORT" && process_runs "$STACK/run/nginx.pid" && nginx_handles_reload; }
 nginx_is_decided() { nginx_listens || ! process_runs "$STACK/run/nginx.pid"; }
 nginx_stop() { process_stop "$STACK/run/nginx.pid" nginx QUIT:5 TERM:5; }
 
