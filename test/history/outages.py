@@ -4,8 +4,8 @@ import time
 
 from network import HOST
 from patroni_cluster import send
-from saboteur import Saboteur, signal_to
-from stack import wait_until
+from saboteur import Saboteur, pid_of, signal_to
+from stack import children, wait_until
 
 TAKEN_OVER_S = 40  # somebody else would have taken over by then
 SETTLED_S = 40     # after an outage another could take over again by then; else the next comes to what there is
@@ -15,9 +15,9 @@ SLICE_S = 0.2
 
 
 class Outages(Saboteur):
-    def __init__(self, cluster, stacks, seed, names=None, say=print):
+    def __init__(self, cluster, stacks, seed, names=None, say=print, is_pair=False):
         """`names`: these, each once and in this order, and then no more; none at all: no harm is done."""
-        super().__init__(stacks, [], f'{seed}/outages', only=())
+        super().__init__(stacks, [], f'{seed}/outages', only=(), is_pair=is_pair)
         self.cluster, self.network, self.stopped_pids = cluster, cluster.network, []
         self.planned, self.is_calm = None if names is None else list(names), names == ()
         self.say, self.takeovers, self.timelines = say, 0, 1
@@ -31,12 +31,14 @@ class Outages(Saboteur):
                 time.sleep(SLICE_S)
             else:
                 self.outage(self.planned.pop(0) if self.planned else self.draw())
+                if self.is_pair:
+                    self.start_missing()  # hosts that have lost the lease have ended
 
     def is_done(self):
         return self.planned == [] and not self.is_calm
 
     def draw(self):
-        names, weights = zip(*OUTAGES)
+        names, weights = zip(*OUTAGES, *PAIR_OUTAGES if self.is_pair else ())
         return self.dice.choices(names, weights)[0]
 
     def outage(self, name):
@@ -251,6 +253,30 @@ class Outages(Saboteur):
         for stack in self.stacks:
             stack.step('stampd', 'start')
 
+    def kill_a_host_of_stampd_with_the_primary(self, leader):
+        leader.kill()
+        self.kill_a_host()
+        self.until_taken_over(leader)
+
+    def stop_a_host_of_stampd_while_the_primary_dies(self, leader):
+        self.stop_a_host()
+        leader.kill()
+        self.until_taken_over(leader)
+
+    def switch_over_while_a_host_of_stampd_dies(self, leader):
+        self.kill_a_host()
+        self.switch_over(leader)
+
+    def kill_a_host_of_stampd(self, leader):
+        self.kill_a_host()
+        self.hold()
+
+    def kill_a_host(self):
+        """All of its stampd; it is begun again when the outage is over."""
+        master = pid_of(self.any_stack(), 'stampd')
+        for pid in [master, *children(master)] if master else []:
+            signal_to(pid, signal.SIGKILL)
+
     def kill_the_managers_of_tasks(self, leader):
         self.kill_the_manager()
         signal_to(leader.server(), signal.SIGKILL)
@@ -263,3 +289,6 @@ OUTAGES = [('kill the primary', 10), ('kill the host of the primary', 10), ('kil
            ('cut the primary from etcd without Patroni', 5), ('cut the primary from stampd', 6), ('cut off the primary', 8),
            ('cut off all but stampd', 6), ('cut off stampd', 4), ('lose a host during commits', 10), ('crash during commits', 10), ('switch over', 8),
            ('switch over while workers die', 4), ('end stampd while the primary dies', 3), ('kill the managers of tasks', 2)]
+# With hosts = pair.
+PAIR_OUTAGES = [('kill a host of stampd', 10), ('kill a host of stampd with the primary', 10), ('stop a host of stampd while the primary dies', 10),
+                ('switch over while a host of stampd dies', 10)]
