@@ -104,6 +104,7 @@ libstampd_a_SOURCES = \
 	src/control/files/files_place.c src/control/files/files_place.h \
 	src/control/files/stored_files.c src/control/files/stored_files.h \
 	src/control/folder_reach.c src/control/folder_reach.h \
+	src/control/foreign/cmd_import_firestore.c \
 	src/control/foreign/couch/cmd_import_couchdb.c \
 	src/control/foreign/couch/couch_follow.c src/control/foreign/couch/couch_follow.h \
 	src/control/foreign/couch/couch_mapping.c src/control/foreign/couch/couch_mapping.h \
@@ -113,11 +114,6 @@ libstampd_a_SOURCES = \
 	src/control/foreign/csv/cmd_import_csv.c \
 	src/control/foreign/csv/csv_mapping.c src/control/foreign/csv/csv_mapping.h \
 	src/control/foreign/csv/csv_record.c src/control/foreign/csv/csv_record.h \
-	src/control/foreign/firestore/cmd_import_firestore.c \
-	src/control/foreign/firestore/firestore_key.c src/control/foreign/firestore/firestore_key.h \
-	src/control/foreign/firestore/firestore_log.c src/control/foreign/firestore/firestore_log.h \
-	src/control/foreign/firestore/firestore_mapping.c src/control/foreign/firestore/firestore_mapping.h \
-	src/control/foreign/firestore/firestore_wire.c src/control/foreign/firestore/firestore_wire.h \
 	src/control/foreign/foreign_import.c src/control/foreign/foreign_import.h \
 	src/control/foreign/foreign_mapping.c src/control/foreign/foreign_mapping.h \
 	src/control/journal_shell.c src/control/journal_shell.h \

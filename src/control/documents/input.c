@@ -10,11 +10,16 @@
 
 enum { READ_SIZE = 256 << 10, LINE_MAX_BYTES = 1 << 30 };
 
+void input_take(struct input *input, int fd)
+{
+    *input = (struct input){.fd = fd, .stop_fd = -1, .line_end = '\n', .line_most = LINE_MAX_BYTES};
+}
+
 bool input_open(struct input *input, const char *path, int stop_fd)
 {
     struct stat status;
-    *input = (struct input){.stop_fd = stop_fd, .line_end = '\n', .line_most = LINE_MAX_BYTES};
-    input->fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    input_take(input, strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC));
+    input->stop_fd = stop_fd;
     if (input->fd < 0 || fstat(input->fd, &status) != 0)
         return false;
     if (S_ISDIR(status.st_mode)) {

@@ -22,6 +22,8 @@ enum input_result { INPUT_LINE, INPUT_NOT_YET, INPUT_END, INPUT_STOPPED, INPUT_F
 
 /* `path` "-": standard input. */
 MUST_USE bool input_open(struct input *input, const char *path, int stop_fd);
+/* The same of a pipe that is open, which input_close closes. */
+void input_take(struct input *input, int fd);
 void input_close(struct input *input);
 /* Seeks to a position that a former run has recorded: the byte after line `line`.  False: no line ends there,
  * so it is another file. */
