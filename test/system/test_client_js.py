@@ -34,8 +34,10 @@ RAND = {'open': True, 'items': {'Main': {'singleton': True, 'fields': FIELDS}, '
 CLASSES = {'Person': PERSON, 'Post': POST, 'Rand': RAND}
 TALK = {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}},
         'collections': {'byRoom': {'key': ['Main.room'], 'mutable': True}}}
+TEAM = {'items': {'Member': {'fields': {'account': 'string'}}}}  # doc/how-to/model-data.md, "What is shared with me"
 RULES = {'Note': dict.fromkeys(('read', 'list', 'create', 'update', 'delete'), ['anybody']),
-         'Talk': {'owner': 'Main.owner', 'members': 'Mem', 'read': ['owner', 'members'], 'list': ['owner', 'members']}}
+         'Talk': {'owner': 'Main.owner', 'members': 'Mem', 'read': ['owner', 'members'], 'list': ['owner', 'members']},
+         'Team': {'members': 'Member', 'read': ['members'], 'list': ['members'], 'create': ['members:chief'], 'update': ['members:chief']}}
 SILENCE_S = 180  # between the ends of two tests; the longest takes 20 s
 
 
@@ -61,7 +63,7 @@ def nodes_are_named(request):
 def server(stack, tmp_path_factory):
     schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
     schemas.apply('lab', CLASSES)
-    schemas.apply('club', {'Talk': TALK})
+    schemas.apply('club', {'Talk': TALK, 'Team': TEAM})
     configure(stack, 'club', access='rules', accounts=OPEN)
     rules = tmp_path_factory.mktemp('rules') / 'rules.json'
     rules.write_text(json.dumps(RULES))

@@ -82,3 +82,23 @@ for (const seed of SEEDS) {
     assert.deepEqual(heard.filter(version => world.hidden.has(version)), [], JSON.stringify({ seed }))
   })
 }
+
+test('what is shared with an account is a search, and those who invite at the same time lose nothing', { skip }, async test => {
+  const [ann, bob, eve] = [await person(), await person(), await person()], ids = [fresh('team'), fresh('team')]
+  const of = one => opened(test, { ns, token: one.token }), mine = session => session.find('Team', 'Member', { where: [{ f: 'account', t: 'eq', v1: session.cache.account }], want: 'ids' })
+  const member = (one, role) => draft => draft.set('Member', one.account, { account: one.account, role })
+  const has = (...ids) => value => value.known && JSON.stringify(value.ids) === JSON.stringify(ids.sort())
+  const [home, office, bobs, eves] = [await of(ann), await of(ann), await of(bob), await of(eve)]
+  await Promise.all(ids.map(id => home.doc('Team', id).change(member(ann, 'chief'))))
+  const [bobsTeams, evesTeams] = [mine(bobs), mine(eves)]
+  for (const store of [bobsTeams, evesTeams]) test.after(store.subscribe(() => {}))
+  for (const store of [bobsTeams, evesTeams]) await until(store, has())
+  const [here, there] = [home.doc('Team', ids[0]), office.doc('Team', ids[0])]
+  test.after(there.subscribe(() => {}))
+  await until(there, value => value.exists)
+  await Promise.all([here.change(member(bob)), there.change(member(eve)), home.doc('Team', ids[1]).change(member(bob))])
+  await until(bobsTeams, has(...ids))
+  await until(evesTeams, has(ids[0]))
+  await here.change(draft => draft.remove('Member', bob.account))
+  await until(bobsTeams, has(ids[1]))
+})
