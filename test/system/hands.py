@@ -39,6 +39,31 @@ class Hands:
         self.tab.until(f'![...document.querySelectorAll({json.dumps(selector)})].some((one) => one.innerText.includes({json.dumps(text)}))')
 
 
+class Keyboard:
+    def __init__(self, tab):
+        self.tab = tab
+
+    def press(self, key, code=0, text='', shift=False):
+        for kind in ('keyDown', 'keyUp'):
+            self.tab.call('Input.dispatchKeyEvent', type=kind, modifiers=8 if shift else 0, key=key, code=key, windowsVirtualKeyCode=code, **({'text': text} if kind == 'keyDown' and text else {}))
+
+    def type(self, text):
+        self.tab.call('Input.insertText', text=text)
+
+    def enter(self):
+        self.press('Enter', 13, '\r')
+
+    def reach(self, words, most=60, back=False):
+        """Tabs, or goes back, to the element with these words, or this label; it has a mark of the focus."""
+        for _ in range(most):
+            self.press('Tab', 9, shift=back)
+            if self.tab.run('''(() => { const one = document.activeElement
+                return (one.ariaLabel ?? one.labels?.[0]?.textContent ?? one.textContent).split(/\\s+/).filter(Boolean).join(' ') })()''') == words:
+                assert self.tab.run('getComputedStyle(document.activeElement).outlineStyle') != 'none'
+                return
+        raise AssertionError(f'no Tab leads to {words}')
+
+
 class People:
     """Each has a browser of its own, and does what the lines of a block `browser NAME` say, one after the other."""
 

@@ -7,8 +7,8 @@ import pytest
 
 import browser as browsers
 from browser import Browser
-from hands import WATCH, Hands
-from sample_world import NAMESPACES, create_account, declare, sign_in
+from hands import WATCH, Hands, Keyboard
+from sample_world import NAMESPACES, PASSWORD, create_account, declare, sign_in
 from stack import SOURCE, refused, wait_until
 from web import FETCHES, built_page, serve_page
 
@@ -180,9 +180,13 @@ def test_a_list_is_shared_and_edited_without_a_network(meet):
     ann.fill('Invite by name', 'nobody')
     ann.click('Invite')
     ann.shows('There is no account with the name nobody.')
+    invited = "document.querySelector('#invite input').value"
+    assert ann.tab.run(invited) == 'nobody', 'it can be corrected'
     ann.fill('Invite by name', 'bob')
     ann.click('Invite')
     ann.shows('Shared by you, bob.')
+    ann.misses('There is no account')
+    ann.tab.until(f"{invited} === ''")
     ann.shows('bob is looking at this, too.')
     bob.shows('Shells')
     bob.go('lists')
@@ -226,6 +230,32 @@ def test_lists_of_an_account_are_in_each_of_its_browsers(meet):
     home.click('Of Eve')
     home.until_entries('zsh')
     assert not home.tab.run("Boolean(document.querySelector('#invite:not([hidden])'))")
+
+
+def test_of_two_who_invite_at_the_same_time_none_is_lost(stack, meet):
+    accounts = {name: stack.op('team', 'register', {'name': name, 'password': PASSWORD})['out']['account'] for name in ('gus', 'hal')}
+    home, office = meet(), meet()
+    ivy = home.register('ivy')
+    office.go('lists')
+    sign_in(office, 'ivy')
+    home.fill('New list', 'Shells')
+    home.click('Create')
+    home.shows('Invite by name')
+    team = home.tab.run('location.hash').split('/')[1]
+    office.go(f'list/{team}')
+    office.shows('Invite by name')
+    office.tab.call('Network.setBlockedURLs', urls=['*/op/put'])
+    for guest, name in ((office, 'gus'), (home, 'hal')):
+        guest.fill('Invite by name', name)
+        guest.click('Invite')
+        guest.shows(f'Shared by you, {name}.')
+
+    def listed():
+        items = stack.op('team', 'get', {'docs': [{'c': 'Team', 'id': team}]}, admin=True)['out']['docs'][0]['items']
+        return {account for item in items if item['c'] == 'All' for account in item['j']['accounts']}
+    wait_until(lambda: listed() == {ivy, accounts['hal']}, what='the one invitation')
+    office.tab.call('Network.setBlockedURLs', urls=[])
+    wait_until(lambda: listed() == {ivy, *accounts.values()}, what='both invitations')
 
 
 def test_the_page_opens_without_a_network(stack, meet):
@@ -286,6 +316,14 @@ def test_what_waits_for_whom_is_said(stack, meet):
     guest.click('Left behind')
     guest.until_entries('zsh')
     guest.misses('will be sent', '#state')
+
+
+def test_an_address_that_is_typed_by_hand(meet):
+    guest = meet()
+    guest.go('package/100%')
+    guest.shows('There is no such package.')
+    guest.tab.call('Page.reload')
+    guest.shows('There is no such package.')
 
 
 def test_a_package_that_is_not_there(meet):
@@ -392,6 +430,72 @@ def test_a_narrow_window_begins_with_the_start_page(meet):
     guest.shows('About zsh')
     assert seen('page') and not seen('found')
     assert guest.tab.run('document.documentElement.scrollWidth') <= 390
+
+
+def test_a_wide_window_has_the_phones_side_by_side(meet):
+    guest = meet()
+    for width in (900, 1000, 1200, 1280, 1920):
+        guest.tab.call('Emulation.setDeviceMetricsOverride', width=width, height=800, deviceScaleFactor=1, mobile=False)
+        tops = "[...document.querySelectorAll('.device')].map((one) => one.getBoundingClientRect().top)"
+        guest.tab.until(f'innerWidth === {width} && {tops}.length === 2')
+        assert len(set(guest.tab.run(tops))) == 1, width
+
+
+def test_what_is_said_of_the_state_moves_nothing(meet):
+    guest = meet()
+    top = "document.getElementById('panes').getBoundingClientRect().top"
+    before = guest.tab.run(top)
+    guest.tab.run("document.getElementById('state').textContent = 'Saving…'")
+    assert guest.tab.run(top) == before
+
+
+def test_the_focus_stays_in_a_list_from_which_one_removes(meet):
+    guest = meet()
+    guest.register('fay')
+    guest.fill('New list', 'Shells')
+    guest.click('Create')
+    guest.shows('Invite by name')
+    place = guest.tab.run('location.hash')
+    for name in ('bash', 'zsh'):
+        guest.go(f'package/{name}')
+        guest.click('Add to Shells')
+        guest.shows('Remove from Shells')
+    guest.go(place)
+    guest.until_entries('bash', 'zsh')
+    guest.act(guest.element('Remove bash'), 'one.focus(); one.click()')
+    guest.until_entries('zsh')
+    guest.tab.until("document.activeElement.ariaLabel === 'Remove zsh'")
+    guest.act(guest.element('Remove zsh'), 'one.focus(); one.click()')
+    guest.until_entries()
+    guest.tab.until("document.activeElement.id === 'page'")
+
+
+def test_all_is_done_by_keyboard(meet):
+    guest = meet()
+    keys = Keyboard(guest.tab)
+    keys.press('/', 191, '/')
+    guest.tab.until("document.activeElement.id === 'search'")
+    keys.type('zsh')
+    guest.until_found('zsh')
+    keys.reach('zsh')
+    keys.enter()
+    guest.shows('About zsh')
+    guest.tab.until("document.activeElement.id === 'page'")
+    keys.reach('Sign in to make lists')
+    keys.enter()
+    guest.shows('Lists of packages')
+    keys.reach('Create an account')
+    keys.enter()
+    guest.tab.until("document.activeElement.name === 'name'")
+    keys.type('kay')
+    keys.reach('New password')
+    keys.type('correct horse battery')
+    keys.enter()
+    guest.shows('My lists', 'h1')
+    keys.reach('New list')
+    keys.type('Shells')
+    keys.enter()
+    guest.shows('Invite by name')
 
 
 def test_a_small_board_is_for_whoever_knows_its_id(stack):

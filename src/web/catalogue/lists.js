@@ -23,7 +23,10 @@ function follow(session, place, make) {
 
 const enter = (account) => { localStorage.setItem('me', JSON.stringify(account)); location.reload() }
 
-export const openTeam = (refused) => open({ ns: 'team', name: 'team', token: me?.token, live: Boolean(me), refused })
+/** Of those who invite at the same time, each has written all accounts: all of theirs are kept. */
+const conflict = ({ item, mine, theirs }) => item === 'All' && mine && theirs ? { accounts: [...new Set([...theirs.accounts, ...mine.accounts])] } : item && mine
+
+export const openTeam = (refused) => open({ ns: 'team', name: 'team', token: me?.token, live: Boolean(me), refused, conflict })
 
 function showDoor(session) {
   $('page').replaceChildren($('door').content.cloneNode(true))
@@ -73,8 +76,10 @@ export function showList(session, id) {
         h('div', { id: 'invite' }, form(invite, h('label', {}, 'Invite by name ', h('input', { name: 'name', required: true, maxLength: 128, autocomplete: 'off' })), h('button', {}, 'Invite')),
           h('p', { className: 'quiet' }, 'The list is then among the lists of this person, in each browser.')))
     }
+    const at = [...$('entries').children].findIndex((one) => one.contains(document.activeElement))
     $('entries').replaceChildren(...packages.map(([name]) => h('li', {}, link(name),
       h('button', { ariaLabel: `Remove ${name}`, onclick: () => list.change((list) => list.remove('Package', name)) }, 'Remove'))))
+    if (at >= 0) ($('entries').querySelectorAll('button')[Math.min(at, packages.length - 1)] ?? $('page')).focus()
     $('title').textContent = list.get().item('Info').title
     $('people').textContent = [people.length === 1 ? 'Yours alone.' : `Shared by ${['you', ...people.filter(([one]) => one !== me.account).map(([, { name }]) => name ?? 'somebody')].join(', ')}.`, packages.length ? '' : 'Open a package and press its button to add it.'].join(' ')
     $('invite').hidden = team.get().item('Member', me.account)?.role !== 'admin'
@@ -86,8 +91,8 @@ export function showList(session, id) {
 
 /** Buttons that add a package to the lists, and remove it. */
 export function addButtons(session, name) {
-  const buttons = h('span', { className: 'row' }), row = h('p', { className: 'row' }, buttons, h('a', { href: '#lists' }, me ? 'My lists' : 'Sign in to make lists'))
-  if (!me) return [row, () => {}]
+  const buttons = h('span', { className: 'row' }), toLists = (words) => h('a', { href: '#lists' }, words), row = h('p', { className: 'row' }, buttons, toLists('My lists'))
+  if (!me) return [h('p', {}, toLists('Sign in to make lists')), () => {}]
   return [row, follow(session, buttons, (id) => {
     const button = buttons.appendChild(h('button'))
     return (list) => {

@@ -34,9 +34,14 @@ function tell() {
   say([away, away ? waits(pending, 'yours', when) : pending ? 'Saving…' : '', waits(others, `account ${whose.join(' and ')}`, 'when it signs in here again')].filter(Boolean).join(' ') || loading)
 }
 
+/** An address may have been typed by hand. */
+function decoded(part) {
+  try { return decodeURIComponent(part) } catch { return part }
+}
+
 function show() {
   end?.()
-  const [what, id] = location.hash.slice(1).split('/').map(decodeURIComponent)
+  const [what, id] = location.hash.slice(1).split('/').map(decoded)
   document.body.dataset.page = what || 'search'
   if (what === 'package') {
     const [row, endRow] = addButtons(team, id), endPackage = showPackage(session, id, row)

@@ -9,14 +9,13 @@ export function h(name, more = {}, ...inside) {
   return element
 }
 
-/** A form that calls `done`, which is asynchronous, with its values and the name of the pressed button, and shows why that failed. */
+/** A form that calls `done`, which is asynchronous, with its values; it shows why that failed, and keeps what was typed until it is done. */
 export function form(done, ...inside) {
   const fault = h('p', { className: 'refusal', hidden: true, role: 'alert' })
   const onsubmit = async (event) => {
     event.preventDefault()
-    const values = Object.fromEntries(new FormData(event.target))
-    event.target.reset()
-    await done(values, event.submitter?.value).catch((error) => Object.assign(fault, { textContent: error.message, hidden: false }))
+    const form = event.target, error = await done(Object.fromEntries(new FormData(form))).then(() => form.reset(), (error) => error)
+    Object.assign(fault, { textContent: error?.message ?? '', hidden: !error })
   }
   return h('form', { onsubmit }, ...inside, fault)
 }
