@@ -1,4 +1,5 @@
 """A Chromium that a test drives through a pipe (the DevTools protocol), and a web server for its pages."""
+import base64
 import contextlib
 import fcntl
 import functools
@@ -174,6 +175,15 @@ class Tab:
                 return self.run(script)
             return None
         return wait_until(look, what=script)
+
+    def look(self, width, height, scheme='light', is_mobile=False):
+        self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=is_mobile)
+        self.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': scheme}])
+
+    def picture(self, path):
+        """What is on the screen, as a PNG."""
+        self.run('document.fonts.ready.then(() => true)')
+        path.write_bytes(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))
 
     def network(self, is_on):
         self.call('Network.emulateNetworkConditions', offline=not is_on, latency=0, downloadThroughput=-1, uploadThroughput=-1)

@@ -1,5 +1,4 @@
 """The console in Chromium: what an administrator does there; what the page may not do; accessibility."""
-import base64
 import contextlib
 import gzip
 import hashlib
@@ -14,7 +13,7 @@ import pytest
 
 import browser as browsers
 from browser import Browser
-from hands import BY_LABEL, WATCH, Hands
+from hands import BY_LABEL, WATCH, Hands, Keyboard
 from manager import Manager
 from schema import Schemas
 from stack import PATIENCE_S, SOURCE, wait_until
@@ -278,10 +277,16 @@ def test_a_document_of_many_items_is_drawn_in_parts(stack, desk):
     """Each item is an editor, and the page must not freeze: 50 are drawn, others are found by class and key."""
     for start in range(0, 20000, 1000):
         stack.put('lab', {'c': 'Note', 'id': 'many', 'items': [{'c': 'Row', 'k': f'{number:05}', 'j': number} for number in range(start, start + 1000)]})
-    drawn = "document.querySelectorAll('textarea').length"
+    stack.put('lab', {'c': 'Note', 'id': 'some', 'items': [{'c': 'Row', 'k': f'{number:05}', 'j': number} for number in range(60)]})
+    drawn, elements = "document.querySelectorAll('textarea').length", "document.querySelectorAll('*').length"
+    desk.go('ns', 'lab', 'documents', 'Note', 'some')
+    desk.shows('60 of 60 items')
+    few = desk.tab.run(elements)
     desk.go('ns', 'lab', 'documents', 'Note', 'many')
     desk.shows('20,000 of 20,000 items')
-    assert desk.tab.run(drawn) == 50
+    assert (desk.tab.run(drawn), desk.tab.run(elements)) == (50, few)
+    save = desk.element('Save')
+    assert desk.tab.run(f'(() => {{ const {{ top, bottom }} = {save}.getBoundingClientRect(); return 0 <= top && bottom <= innerHeight }})()'), 'it is in sight above 50 editors'
     desk.click('Show 50 more of 19,950')
     desk.tab.until(f'{drawn} === 100')
     desk.fill('Row / 00001', '"edited"')
@@ -331,7 +336,7 @@ def test_json_is_edited_in_colours(stack, desk):
     desk.fill('Main', json.dumps('x' * 200000))  # too long for colours
     wait_until(lambda: desk.tab.run(COLOURED)['text'] == [], what='the end of the colours')
     assert desk.tab.run("getComputedStyle(document.querySelector('.code textarea')).webkitTextFillColor") != 'rgba(0, 0, 0, 0)'
-    desk.click('Discard and read again')
+    desk.click('Discard and refresh')
     wait_until(lambda: desk.tab.run(COLOURED) == wanted, what='the document as it is stored')
     desk.go('queues')
     desk.shows('Queue manager')
@@ -344,7 +349,7 @@ def test_what_was_read_before_is_not_shown_while_it_is_read_again(stack, desk):
     desk.go('ns', 'lab', 'documents', 'Note', 'twice')
     desk.shows('Show removed items')
     shown = desk.tab.run('''(async () => {
-        [...document.querySelectorAll('button')].find((one) => one.textContent === 'Read again').click()
+        [...document.querySelectorAll('button')].find((one) => one.textContent === 'Refresh').click()
         for (let i = 0; i < 20; i++) await null  // it is drawn again in a microtask
         return document.querySelector('main').innerText
     })()''')
@@ -360,7 +365,7 @@ def test_another_writer_is_not_overwritten(stack, desk):
     desk.click('Save')
     desk.shows('AVERSION')
     assert stack.get('lab', ('Note', 'shared'))['items'][0]['j'] == 3
-    desk.click('Discard and read again')
+    desk.click('Discard and refresh')
     wait_until(lambda: desk.value('Main') == '3', what='the content of the other')
 
 
@@ -385,7 +390,7 @@ def test_edits_are_kept_when_one_looks_at_something_else(stack, desk):
     desk.go('ns', 'lab', 'documents', 'Note', 'left')
     desk.fill('Main', '"half a thought"')
     desk.go('warnings')
-    desk.shows('Read again')
+    desk.shows('Refresh')
     desk.go('ns', 'lab', 'documents', 'Note', 'left')
     desk.shows('Your edits are still here, and not saved.')
     assert desk.value('Main') == '"half a thought"'
@@ -401,13 +406,30 @@ def test_edits_of_a_document_that_others_have_changed_say_so(stack, desk):
     desk.go('ns', 'lab', 'documents', 'Note', 'moved')
     desk.fill('Line / a', '"kept"')
     desk.go('warnings')
-    desk.shows('Read again')
+    desk.shows('Refresh')
     stack.put('lab', {'c': 'Note', 'id': 'moved', 'items': [{'c': 'Main', 'j': 2}, {'c': 'Line', 'k': 'a', 'del': True}]})
     desk.go('ns', 'lab', 'documents', 'Note', 'moved')
     desk.shows('Others have changed the document since you began')
     assert desk.value('Main') == '2'
-    desk.click('Discard and read again')
+    desk.click('Discard and refresh')
     desk.misses('Your edits are still here')
+
+
+def test_without_a_network_nothing_is_lost(stack, desk):
+    stack.put('lab', {'c': 'Note', 'id': 'away', 'items': [{'c': 'Main', 'j': {'a': 1}}]})
+    desk.go('ns', 'lab', 'documents', 'Note', 'away')
+    desk.fill('Main', '{"a": 2}')
+    desk.tab.network(False)
+    desk.click('Save')
+    desk.shows('The server cannot be reached.')
+    assert desk.value('Main') == '{"a": 2}'
+    desk.go('ns', 'lab', 'schema')
+    desk.shows('The server cannot be reached.')
+    desk.tab.network(True)
+    desk.go('ns', 'lab', 'documents', 'Note', 'away')
+    wait_until(lambda: desk.value('Main') == '{"a": 2}', what='the edit')
+    desk.click('Save')
+    wait_until(lambda: stack.get('lab', ('Note', 'away'))['items'][0]['j'] == {'a': 2}, what='the change')
 
 
 def test_a_request_is_copied_as_a_program(stack, desk):
@@ -475,7 +497,7 @@ def test_documents_are_a_table_of_their_fields_sorted_and_filtered_by_the_server
     filter_('Filter by the beginning of the id', 'b2')
     titles('Emma')
     desk.click('All documents by their ids')
-    desk.shows('Beginning of the id')
+    desk.shows('Id begins with')
 
 
 def test_rows_that_change_are_marked(stack, desk, shelf):
@@ -508,6 +530,21 @@ def test_an_item_has_a_form_of_its_declared_members_beside_the_json(stack, desk,
     desk.click('Save')
     read = lambda: stack.op('team', 'get', {'docs': [{'c': 'Leaf', 'id': 'l'}]}, admin=True)['out']['docs'][0]['items'][0]['j']  # noqa: E731
     wait_until(lambda: read() == {'title': 'by hand', 'pages': 3}, what='the change')
+
+
+def test_the_fields_of_a_search_are_a_form_where_no_content_is_declared(stack, desk, shelf):
+    stack.put('team', book('form', 'Emma', 474, ['long']), admin=True)
+    desk.go('ns', 'team', 'documents', 'Book', 'form')
+    desk.fill('title', 'Emma, again')
+    wait_until(lambda: json.loads(desk.value('Main')) == {'title': 'Emma, again', 'pages': 474, 'tags': ['long']}, what='the JSON')
+    assert desk.value('pages') == '474'
+    desk.click('Discard and refresh')
+    stack.op('team', 'put', {'docs': [{'c': 'Book', 'id': 'form', 'delete': True}]}, admin=True)
+
+
+def test_an_address_that_is_typed_by_hand(desk):
+    desk.go('ns', 'lab', 'documents', '100%')
+    desk.shows('Classes › 100%')
 
 
 def test_places_are_found_by_some_letters(stack, desk, shelf):
@@ -616,7 +653,7 @@ def test_documents_are_listed_in_pages(stack, desk):
     assert not desk.tab.run("document.querySelector('main').innerText.includes('p100')")
     desk.click('More')
     desk.shows('p119')
-    desk.fill('Beginning of the id', 'p05')
+    desk.fill('Id begins with', 'p05')
     wait_until(lambda: desk.tab.run("document.querySelectorAll('tbody tr').length") == 10, what='the documents with this beginning')
 
 
@@ -655,7 +692,7 @@ def request_task(stack, info):
 def test_a_task_is_held_moved_and_dropped(stack, desk):
     id_ = request_task(stack, 'from the console')
     desk.go('ns', 'lab', 'tasks')
-    desk.fill('Beginning of the information', 'from the con')
+    desk.fill('Information begins with', 'from the con')
     desk.shows('waiting')
     desk.click(id_)
     desk.click('Hold')
@@ -714,7 +751,7 @@ def test_the_progress_and_the_trace_of_a_task_are_shown(stack, desk):
     claim = {name: task[name] for name in ('id', 'starttime', 'retry')}
     call('keep', **claim, claim=3600, progress='half of <it>')
     desk.go('ns', 'lab', 'tasks')
-    desk.fill('Beginning of the information', 'with a trace')
+    desk.fill('Information begins with', 'with a trace')
     desk.shows('half of <it>')
     wait_until(lambda: [(row[0], row[2], row[7]) for row in desk.rows('Tasks')] == [(id_, 'running', 'half of <it>')], what='the row')
     desk.click(id_)
@@ -893,11 +930,18 @@ def test_an_invitation_and_a_service_key_are_shown_once(stack, desk):
 def test_charts_begin_with_the_last_hour(stack, desk):
     """Samples that the server has kept are drawn at once, without a second answer of it; that it has begun within the hour is said."""
     desk.tab.run(HOUR)
+    desk.tab.run('''{
+        const usual = CanvasRenderingContext2D.prototype.fillText
+        window.drawn = []
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...more) { drawn.push(text); usual.call(this, text, ...more) }
+    }''')
     desk.go('server')
     desk.shows('The charts begin with the start of the server')
     assert desk.tab.run('window.asked[0]') == 0
     shown = desk.tab.run("Object.fromEntries([...document.querySelectorAll('.legend li')].map((one) => [one.textContent.trim().split(' ')[0], one.querySelector('b').textContent]))")
     assert (shown['requests'], shown['commits'], shown['median'], shown['due']) == ('20', '10', '0.75', '7')
+    second = "new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })"
+    desk.tab.until(f"(() => {{ const times = drawn.filter((one) => one.includes(':')); return times.length > 0 && times.every((one) => one.length === {second}.format(0).length) }})()")
 
 
 # The first answer has samples of a minute, each of 400 requests more than the one before; no other is answered.
@@ -938,7 +982,7 @@ def test_an_empty_list_says_what_to_do(stack, desk):
         desk.go(*parts)
         desk.shows(words)
     desk.go('ns', 'bare', 'documents', 'Note')
-    desk.fill('Beginning of the id', 'zebra')
+    desk.fill('Id begins with', 'zebra')
     desk.shows('No id of Note begins with “zebra”. Try fewer letters.')
     desk.go('ns', 'bare', 'accounts')
     desk.fill('Name', 'zoe')
@@ -962,10 +1006,10 @@ def axe(tmp_path_factory):
     return (folder / 'node_modules/axe-core/axe.min.js').read_text()
 
 
-PAGES = [((), 'team'), (('server',), 'Latency'), (('ns', 'lab', 'documents'), 'Another class'), (('ns', 'lab', 'documents', 'Note'), 'Beginning of the id'),
-         (('ns', 'lab', 'documents', 'Note', 'axe'), 'Read again'), (('ns', 'lab', 'tasks'), 'Oldest due'), (('ns', 'team', 'accounts'), 'Or its beginning'),
+PAGES = [((), 'team'), (('server',), 'Latency'), (('ns', 'lab', 'documents'), 'Another class'), (('ns', 'lab', 'documents', 'Note'), 'Id begins with'),
+         (('ns', 'lab', 'documents', 'Note', 'axe'), 'Refresh'), (('ns', 'lab', 'tasks'), 'Oldest due'), (('ns', 'team', 'accounts'), 'Or its beginning'),
          (('ns', 'lab', 'settings'), 'Quotas'), (('ns', 'lab', 'schema'), 'Declaration (JSON)'), (('ns', 'team', 'rules'), 'Table of cases (JSON)'),
-         (('ns', 'team', 'documents', 'Book'), 'Text finds what begins with it'), (('tasks',), 'Show'), (('queues',), 'Queue manager'), (('warnings',), 'Read again')]
+         (('ns', 'team', 'documents', 'Book'), 'Text finds what begins with it'), (('tasks',), 'Show'), (('queues',), 'Queue manager'), (('warnings',), 'Refresh')]
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
@@ -981,31 +1025,6 @@ def test_no_page_has_a_known_obstacle(stack, desk, axe, shelf, scheme):
         desk.shows(words)
         found = desk.tab.run("(async () => (await axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' ')}`))()")
         assert found == [], parts
-
-
-class Keyboard:
-    def __init__(self, tab):
-        self.tab = tab
-
-    def press(self, key, code=0, text='', shift=False):
-        for kind in ('keyDown', 'keyUp'):
-            self.tab.call('Input.dispatchKeyEvent', type=kind, modifiers=8 if shift else 0, key=key, code=key, windowsVirtualKeyCode=code, **({'text': text} if kind == 'keyDown' and text else {}))
-
-    def type(self, text):
-        self.tab.call('Input.insertText', text=text)
-
-    def enter(self):
-        self.press('Enter', 13, '\r')
-
-    def reach(self, words, most=60, back=False):
-        """Tabs, or goes back, to the element with these words, or this label; it has a mark of the focus."""
-        for _ in range(most):
-            self.press('Tab', 9, shift=back)
-            if self.tab.run('''(() => { const one = document.activeElement
-                return (one.ariaLabel ?? one.labels?.[0]?.textContent ?? one.textContent).split(/\\s+/).filter(Boolean).join(' ') })()''') == words:
-                assert self.tab.run('getComputedStyle(document.activeElement).outlineStyle') != 'none'
-                return
-        raise AssertionError(f'no Tab leads to {words}')
 
 
 def test_all_is_done_by_keyboard(stack, browser, address):
@@ -1025,7 +1044,7 @@ def test_all_is_done_by_keyboard(stack, browser, address):
     keys.reach('Another class')
     keys.type('Typed')
     keys.enter()
-    desk.shows('Beginning of the id')
+    desk.shows('Id begins with')
     keys.reach('New document')
     keys.enter()
     keys.reach('Id')
@@ -1052,6 +1071,11 @@ def test_all_is_done_by_keyboard(stack, browser, address):
     desk.tab.close()
 
 
+# Of all elements with a text of their own.
+SIZES = """[...document.querySelectorAll('body *')].filter((one) => one.offsetParent && [...one.childNodes].some((part) => part.nodeType === 3 && part.data.trim()))
+    .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
+
+
 def test_the_page_is_usable_on_a_phone(stack, desk, shelf):
     stack.put('lab', {'c': 'Note', 'id': 'axe', 'items': [{'c': 'Main', 'j': {}}]})
     request_task(stack, 'axe')
@@ -1060,11 +1084,14 @@ def test_the_page_is_usable_on_a_phone(stack, desk, shelf):
         desk.go(*parts)
         desk.shows(words)
         assert desk.tab.run('document.documentElement.scrollWidth') <= 360, parts
+        assert set(desk.tab.run(SIZES)) <= {12, 14, 16, 18, 24}, parts  # one scale of type
 
 
 # --- pictures for the pages ---
 
 PICTURES = os.environ.get('STAMPD_PICTURES')  # a folder
+PICTURE_REQUESTS = 600
+BOOKS_SHOWN = [('Middlemarch', 904, 'long'), ('Dubliners', 207, 'stories'), ('Orlando', 333), ('Villette', 657), ('Cranford', 257, 'short'), ('Persuasion', 249)]
 SHOP = {'items': {'Main': {'singleton': True, 'fields': {'town': 'string', 'sales': 'long'}}, 'Order': {'fields': {'day': 'string'}}}}
 MEMO_RULES = {'Memo': {'owner': 'Main.owner', 'read': ['owner', 'role:reader'], 'list': ['owner'], 'create': ['account'], 'update': ['owner'], 'delete': ['owner']}}
 MEMO = {'c': 'Memo', 'id': 'plan', 'items': [{'c': 'Main', 'j': {'owner': 'ann'}}]}
@@ -1073,16 +1100,34 @@ MEMO_CASES = [('the owner changes it', {'account': 'ann'}, 'update', True), ('a 
 
 
 @pytest.mark.skipif(not PICTURES, reason='pictures are made on request: STAMPD_PICTURES=FOLDER')
-def test_pictures(stack, desk):
+def test_pictures(stack, desk, shelf):
     def take(name, *parts, words):
         desk.go(*parts)
         desk.shows(words)
         return Path(PICTURES) / f'console-{name}.png'
 
-    def save(path):
-        desk.tab.run('document.fonts.ready.then(() => true)')
-        path.write_bytes(base64.b64decode(desk.tab.call('Page.captureScreenshot', format='png')['data']))
-    desk.tab.call('Emulation.setDeviceMetricsOverride', width=1200, height=800, deviceScaleFactor=1, mobile=False)
+    save = desk.tab.picture
+    desk.tab.look(1200, 800)
+    for ns, label in (('z', 'administrators'), ('lab', 'experiments'), ('team', 'the library'), ('bare', 'empty')):
+        stack.op('z', 'ns', {'set': {'ns': ns, 'label': label}}, admin=True)
+    desk.go('server')
+    desk.shows('Latency')
+    save(take('namespaces', words='experiments'))
+    for number, (title, pages, *tags) in enumerate(BOOKS_SHOWN, 4):
+        stack.put('team', book(f'b{number}', title, pages, tags), admin=True)
+    path = take('documents', 'ns', 'team', 'documents', 'Book', words='Middlemarch')
+    desk.click('pages ↕')
+    wait_until(lambda: [row[0] for row in desk.rows(BOOKS)[:2]] == ['b3', 'b5'], what='the order')
+    save(path)
+    desk.tab.look(390, 800, 'dark', is_mobile=True)
+    save(take('document', 'ns', 'team', 'documents', 'Book', 'b4', words='Changed'))
+    desk.tab.look(1200, 800)
+    path = take('server', 'server', words='Latency')
+    for number in range(PICTURE_REQUESTS):  # some of each kind, until the charts have a line
+        stack.put('lab', {'c': 'Note', 'id': f'chart{number % 50}', 'items': [{'c': 'Main', 'j': number}]})
+        for _ in range(4):
+            stack.get('lab', ('Note', f'chart{number % 7}'))
+    save(path)
     stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}, 'rules': MEMO_RULES}}, admin=True)
     stack.op('z', 'schema', {'set': {'ns': 'lab', 'schema': {'classes': {'Shop': SHOP, 'Town': {'items': {'Main': {'singleton': True}}}}}}}, admin=True)
     stack.op('z', 'schema', {'plan': {'ns': 'lab'}}, admin=True)

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { pointOf, sampleOf } from './metrics.js'
 import { Refused, Time } from './parts.jsx'
 import { call } from './server.js'
-import { dateOf, number, stampOf } from './words.js'
+import { clock, dateOf, number, stampOf } from './words.js'
 
 const EVERY_MS = 2000
 const LEAST_MS = 1000 // between two samples of which a rate is computed
@@ -28,7 +28,7 @@ function optionsOf(unit, series, width) {
   return {
     width, height: HEIGHT, cursor: { drag: { x: false } }, legend: { show: false },
     scales: { y: { range: (_, low, high) => [0, unit === PERCENT ? 100 : Math.max(1, high * 1.1)] } },
-    axes: [axis, { ...axis, size: 60 }],
+    axes: [{ ...axis, size: 32, space: 90, values: (_, times, __, ___, step) => times.map((at) => clock(at, step < 60)) }, { ...axis, size: 60 }],
     series: [{}, ...series.map(([, label], index) => ({ label, stroke: () => style(`--series-${index + 1}`), width: 1.5, points: { show: false } }))],
   }
 }

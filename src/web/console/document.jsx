@@ -153,9 +153,9 @@ function Editor({ ns, class_, id, document, declared, saved }) {
         {rest > 0 && <p><button type="button" onClick={() => setMost(most + ITEMS)}>Show {Math.min(rest, ITEMS)} more of {rest.toLocaleString('en')}</button></p>}
         <Refused refusal={refusal} />
         {lost && <Conflict ns={ns} class_={class_} id={id} mine={lost} former={document.items} save={(version) => put(() => ({ items: lost }), version)} />}
-        <div class="row">
+        <div class="row bar">
           <button class="main" disabled={isBusy || (document.v !== 0 && !isChanged)}>{document.v === 0 ? 'Create' : 'Save'}</button>
-          <button type="button" onClick={end}>{isChanged ? 'Discard and read again' : 'Read again'}</button>
+          <button type="button" onClick={end}>{isChanged ? 'Discard and refresh' : 'Refresh'}</button>
           {document.v !== 0 && (
             <Confirmed label="Delete" question={`Delete the document ${class_} ${id} with all its items?`} action={() => put(() => ({ delete: true }))} disabled={isBusy} />
           )}

@@ -69,7 +69,7 @@ function List({ ns, class_ }) {
   )
   return (
     <>
-      <TextField label="Beginning of the id" value={prefix} set={setPrefix} />
+      <TextField label="Id begins with" value={prefix} set={setPrefix} />
       <Pages read={read} inputs={[ns, class_, prefix]} row={row} heads={['Id', 'Changed', 'Created']} caption={`Documents of ${class_}`}
         empty={prefix ? `No id of ${class_} begins with “${prefix}”. Try fewer letters.` : `There are no documents of ${class_}. Write the first one: “New document” below.`} />
       <CopyAs ns={ns} operation="list" param={{ c: class_, limit: PAGE, ...(prefix && { prefix }) }} />

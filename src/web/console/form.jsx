@@ -9,7 +9,7 @@ export function membersOf(declared) {
   const { properties, required = [] } = declared?.content ?? {}
   const found = properties
     ? Object.entries(properties).map(([name, { type, enum: choices }]) => [name, KINDS[type], type === 'string' ? choices : undefined, required.includes(name)])
-    : Object.entries(declared?.fields ?? {}).filter(([, type]) => !type.at).map(([name, type]) => [name, typeof type === 'string' ? KINDS[type] : 'text', undefined, false])
+    : Object.entries(declared?.fields ?? {}).filter(([, type]) => typeof type === 'string' || !type.at).map(([name, type]) => [name, typeof type === 'string' ? KINDS[type] : 'text', undefined, false])
   return found.filter(([, kind]) => kind).slice(0, MOST)
 }
 

@@ -40,7 +40,7 @@ function State({ code, state, changed }) {
           ? <button type="button" disabled={isBusy} onClick={() => act('restart')}>Resume</button>
           : <button type="button" disabled={isBusy} onClick={() => act('suspend')}>Pause</button>}
         <button type="button" disabled={isBusy} onClick={() => act('scan')}>Scan now</button>
-        <button type="button" disabled={isBusy} onClick={changed}>Read again</button>
+        <button type="button" disabled={isBusy} onClick={changed}>Refresh</button>
       </div>
       <Refused refusal={refusal} />
       {state.suspended && <p class="hint">No new tasks are started; running ones continue. A pause does not outlast the program.</p>}

@@ -177,10 +177,10 @@ function Waiting({ ns }) {
     <>
       <div class="row">
         <TextField label="Operation" value={filter.op} set={set('op')} />
-        <TextField label="Beginning of the information" value={filter.info} set={set('info')} />
-        <TextField label="Least number of failures" type="number" min="0" value={filter.retry} set={set('retry')} />
+        <TextField label="Information begins with" value={filter.info} set={set('info')} />
+        <TextField label="Failures, at least" type="number" min="0" value={filter.retry} set={set('retry')} />
         <ChoiceField label="State" value={filter.state} set={set('state')} choices={[['', 'all'], ...Object.keys(KINDS).map((name) => [name, name])]} />
-        <button type="button" onClick={tasks.again}>Read again</button>
+        <button type="button" onClick={tasks.again}>Refresh</button>
       </div>
       <Read of={tasks}>
         {(page) => (
@@ -261,7 +261,7 @@ export function AllTasks() {
     <>
       <div class="row">
         <ChoiceField label="Show" value={look} set={setLook} choices={Object.entries(LOOKS).map(([name, [words]]) => [name, words])} />
-        <button type="button" onClick={read.again}>Read again</button>
+        <button type="button" onClick={read.again}>Refresh</button>
       </div>
       <Read of={read}>
         {({ tasks, more, faults, cursor }) => (

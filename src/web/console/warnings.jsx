@@ -14,7 +14,7 @@ export function Warnings() {
   )
   return (
     <>
-      <p class="row"><button type="button" onClick={read.again}>Read again</button></p>
+      <p class="row"><button type="button" onClick={read.again}>Refresh</button></p>
       <Read of={read}>{({ warnings }) => <Table caption="Warnings" heads={['Time', 'Level', 'Process', 'Line']} rows={warnings.map(row)} empty="There were no warnings since the server started. There is nothing to do." />}</Read>
     </>
   )

@@ -5,6 +5,7 @@ export const NEVER = 991231235959999
 
 const numbers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 })
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const clocks = [{}, { second: '2-digit' }].map((more) => new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', ...more }))
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB']
 
 export const number = (value) => numbers.format(value)
@@ -35,7 +36,19 @@ export function time(stamp) {
   return stamp >= NEVER ? 'never' : times.format(dateOf(stamp))
 }
 
+/* The time of day, as the browser's language writes it. */
+export const clock = (seconds, hasSeconds) => clocks[Number(hasSeconds)].format(seconds * 1000)
+
 /* The address of a place within the console. */
 export const place = (...parts) => '#/' + parts.map(encodeURIComponent).join('/')
 
-export const parts = (hash) => hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent)
+/* An address may have been typed by hand. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+export const parts = (hash) => hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decoded)
