@@ -62,8 +62,15 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/write-a-client.md \
 	doc/how-to/write-a-mobile-application.md \
 	doc/how-to/write-a-module.md \
+	doc/images/console-document.png \
+	doc/images/console-documents.png \
 	doc/images/console-namespaces.png \
+	doc/images/console-queues.png \
+	doc/images/console-rules.png \
+	doc/images/console-schema.png \
 	doc/images/console-server.png \
+	doc/images/sample.png \
+	doc/images/sample-phone.png \
 	doc/reference/accounts.md \
 	doc/reference/architecture.md \
 	doc/reference/archives.md \

@@ -2,6 +2,7 @@
 import contextlib
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +112,20 @@ def test_no_request_is_refused_and_no_error_is_in_the_console(stack, visitor):
     visitor.tab.until("[...document.querySelectorAll('.device')].every((one) => one.querySelector('li:nth-child(2) input').checked)")
     visitor.tab.run('navigator.serviceWorker.ready.then(() => true)')
     assert visitor.trouble() == []
+
+
+PICTURES = os.environ.get('STAMPD_PICTURES')  # a folder
+
+
+@pytest.mark.skipif(not PICTURES, reason='pictures are made on request: STAMPD_PICTURES=FOLDER')
+@pytest.mark.parametrize('name, width, height, scheme', [('sample', 1200, 800, 'light'), ('sample-phone', 390, 800, 'dark')])
+def test_pictures(visitor, name, width, height, scheme):
+    visitor.tab.look(width, height, scheme, is_mobile=width < 600)
+    visitor.until_described()
+    visitor.tab.run("document.querySelector('.device li input').click()")
+    visitor.shows('Also here', '.device p')
+    visitor.tab.until("[...document.querySelectorAll('.device')].every((one) => one.querySelector('li input').checked)")
+    visitor.tab.picture(Path(PICTURES) / f'{name}.png')
 
 
 def test_trouble_would_be_noticed(visitor):
