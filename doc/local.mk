@@ -47,6 +47,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/model-data.md \
 	doc/how-to/run-in-containers.md \
 	doc/how-to/search-in-sql.md \
+	doc/how-to/trace-requests.md \
 	doc/how-to/translate-queries.md \
 	doc/how-to/move-a-namespace.md \
 	doc/how-to/move-your-data-in.md \

@@ -23,6 +23,7 @@ libstampd_a_SOURCES = \
 	src/base/log.c src/base/log.h \
 	src/base/logging/audit.c src/base/logging/audit.h \
 	src/base/logging/log_json.c src/base/logging/log_json.h \
+	src/base/logging/spans.c src/base/logging/spans.h \
 	src/base/memory.c src/base/memory.h \
 	src/base/names.c src/base/names.h \
 	src/base/pairs.c src/base/pairs.h \
@@ -204,6 +205,7 @@ libstampd_a_SOURCES = \
 	src/edge/pg/pg_private.h \
 	src/edge/pg/pg_run.c \
 	src/edge/pg/pg_stream.c src/edge/pg/pg_stream.h \
+	src/edge/pg/pg_tag.c \
 	src/edge/pg/pg_translation.c src/edge/pg/pg_translation.h \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
 	src/edge/tarball.c src/edge/tarball.h \
@@ -570,6 +572,8 @@ libstampd_a_SOURCES = \
 	src/serve/start_check.c src/serve/start_check.h \
 	src/serve/supervisor.c src/serve/supervisor.h \
 	src/serve/throttle.c src/serve/throttle.h \
+	src/serve/tracing/span_exporter.c src/serve/tracing/span_exporter.h \
+	src/serve/tracing/tracing.c src/serve/tracing/tracing.h \
 	src/serve/upkeep/cleaner.c src/serve/upkeep/cleaner.h \
 	src/serve/upkeep/keeper.c src/serve/upkeep/keeper.h \
 	src/serve/upkeep/keeper_databases.c src/serve/upkeep/keeper_databases.h \

@@ -15,6 +15,7 @@ enum { FAULT_STATUS_HTTP, FAULT_STATUS_FEW };
 enum { HOSTS_ONE, HOSTS_MANY, HOSTS_PAIR };
 enum { ISSUER_ADDRESSES_PUBLIC, ISSUER_ADDRESSES_ANY };
 enum { LOG_TO_STDERR, LOG_TO_SYSLOG };
+enum { TRACE_CALLER_IGNORED, TRACE_CALLER_TRUSTED };
 
 struct settings {
 #define TEXT(name, value, description)                      char *name;

@@ -21,7 +21,7 @@ static bool is_hex(struct bytes text, size_t from, size_t size, bool may_be_zero
 }
 
 /* 00-TRACE-PARENT-FLAGS; an id of zeros is none. */
-static bool is_parent(struct bytes text)
+bool trace_is_parent(struct bytes text)
 {
     return text.size == TRACE_PARENT_BYTES && memcmp(text.data, "00-", 3) == 0 &&
            is_hex(text, 3, 32, false) && text.data[35] == '-' && is_hex(text, 36, 16, false) &&
@@ -96,7 +96,7 @@ static bool is_state(struct bytes list)
 
 struct bytes trace_read(struct arena *arena, struct bytes parent, struct bytes state)
 {
-    if (!is_parent(parent))
+    if (!trace_is_parent(parent))
         return NO_BYTES;
     state = trim(state);
     if (!state.size || state.size > TRACE_STATE_MOST || !is_state(state))

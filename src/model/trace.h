@@ -14,6 +14,8 @@ enum {
 /* From both headers.  A parent that is not of this form is dropped, and then the state is too; a state is
  * dropped when it is longer than TRACE_STATE_MOST or malformed.  NO_BYTES: there is none. */
 struct bytes trace_read(struct arena *arena, struct bytes parent, struct bytes state);
+/* Is it a header traceparent of that form? */
+bool trace_is_parent(struct bytes text);
 /* Its parts; NO_BYTES: none. */
 struct bytes trace_parent(struct bytes trace);
 struct bytes trace_state(struct bytes trace);

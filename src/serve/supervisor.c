@@ -26,6 +26,8 @@
 #include "serve/heritage.h"
 #include "serve/upkeep/keeper.h"
 #include "serve/upkeep/mover.h"
+#include "serve/tracing/span_exporter.h"
+#include "serve/tracing/tracing.h"
 #include "http/request_id.h"
 #include "serve/throttle.h"
 #include "serve/worker.h"
@@ -41,13 +43,14 @@ enum {
 };
 
 /* clang-format off */
-enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_LEASE, ROLE_KEEPER, ROLE_MOVER, ROLE_DECRYPTER,
-            ROLES };
-/* clang-format on */
-static const char *const role_words[] = {"worker",        "recovery process", "relay", "live process",
-                                         "lease process", "keeper",           "mover", "decrypter"};
+enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_LEASE, ROLE_KEEPER, ROLE_MOVER, ROLE_EXPORTER,
+            ROLE_DECRYPTER, ROLES };
+static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "lease process", "keeper",
+                                         "mover", "exporter", "decrypter"};
 static void (*const upkeep_runs[ROLES])(const struct settings *, struct segment *) = {
-    [ROLE_RELAY] = relay_run, [ROLE_LEASE] = lease_run, [ROLE_KEEPER] = keeper_run, [ROLE_MOVER] = mover_run};
+    [ROLE_RELAY] = relay_run, [ROLE_LEASE] = lease_run, [ROLE_KEEPER] = keeper_run, [ROLE_MOVER] = mover_run,
+    [ROLE_EXPORTER] = span_exporter_run};
+/* clang-format on */
 
 struct child {
     pid_t pid;
@@ -90,6 +93,7 @@ struct supervisor *supervisor_create(const struct settings *settings, struct seg
     if (!supervisor || !throttles)
         log_fatal("out of memory making the supervisor");
     request_id_draw_key();
+    tracing_make_pipe();
     *supervisor = (struct supervisor){
         .settings = settings,
         .segment = segment,
@@ -450,7 +454,7 @@ static void tend_successive(struct supervisor *supervisor, enum role role, int64
         supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-/* The keeper, the mover, the lease process.  An outdated one stops at once: no process depends on it. */
+/* Keeper, mover, exporter, lease process.  An outdated one stops at once: no process depends on it. */
 static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
@@ -483,6 +487,7 @@ void supervisor_tend(struct supervisor *supervisor)
         tend_single(supervisor, ROLE_LEASE, supervisor->settings->hosts == HOSTS_PAIR, now_ms);
         tend_single(supervisor, ROLE_KEEPER, true, now_ms);
         tend_single(supervisor, ROLE_MOVER, *supervisor->settings->object_stores_file, now_ms);
+        tend_single(supervisor, ROLE_EXPORTER, *supervisor->settings->trace_url, now_ms);
     } else {
         continue_stop(supervisor, now_ms);
     }

@@ -45,6 +45,7 @@
 #include "serve/metrics/sampler.h"
 #include "serve/route.h"
 #include "serve/slow.h"
+#include "serve/tracing/tracing.h"
 #include "store/session.h"
 
 /* Answers a request whose worker ended before it answered: why, and whether anything may have been
@@ -127,6 +128,7 @@ struct worker {
     struct public_read public_read;  /* of the request */
     uint64_t form;                   /* of answers for nginx; 0: none are put there */
     bool is_timing;                  /* setting server_timing, or slow_ms */
+    bool is_tracing;                 /* some requests are traced */
     bool must_leave, is_recycled;    /* is_recycled: it has requested its replacement */
 };
 
@@ -178,6 +180,7 @@ static void open_worker(struct worker *worker, int wake)
     worker->settings = heritage->settings;
     worker->pulse = metrics_pulse(heritage->segment, heritage->index);
     worker->is_timing = heritage->settings->server_timing || heritage->settings->slow_ms;
+    worker->is_tracing = tracing_open(heritage->settings);
     worker->form = public_reads_form(heritage->settings);
     worker->arena = arena_create("request");
     worker->object_stores = open_object_stores(heritage->settings);
@@ -391,7 +394,10 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     worker->upload = (struct upload){
         .inlet = {.read = read_upload}, .worker = worker, .fcgi = fcgi, .room = worker->upload.room};
     source.inlet = &worker->upload.inlet;
-    struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0,
+    bool is_traced = worker->is_tracing && tracing_begin(fcgi_parameter(fcgi, BYTES("REQUEST_METHOD")),
+                                                         fcgi_parameter(fcgi, BYTES("HTTP_TRACEPARENT")));
+    bool is_timed = worker->is_timing || is_traced;
+    struct timing timing = {.since_us = is_timed ? clock_monotonic_us() : 0,
                             .is_shown = worker->settings->server_timing};
     if (worker->settings->slow_ms)
         slow_begin();
@@ -399,9 +405,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
                                            .worker = worker,
                                            .fcgi = fcgi,
                                            .request = &request};
-    struct reply reply = {.body = &worker->output,
-                          .timing = worker->is_timing ? &timing : NULL,
-                          .outlet = &worker->streaming.outlet};
+    struct reply reply = {
+        .body = &worker->output, .timing = is_timed ? &timing : NULL, .outlet = &worker->streaming.outlet};
     worker->public_read.form = 0;
     pulse_count(&worker->pulse->requests, 1);
     atomic_store(&worker->pulse->limit_ms, 0);
@@ -410,6 +415,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     if (!refusal) {
         log_set_request_id(request.call.request_id);
         request.call.is_visitor = is_visitor(worker, fcgi);
+        if (is_traced)
+            tracing_join(&request.call);
         worker->streaming.outlet.is_head = request.form.is_head;
         if (request.call.route == CALL_TASKS) {
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
@@ -431,6 +438,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     audited_note(worker->settings, call, &reply);
     request.form.has_credentials =
         call->admin.size || call->key.size || call->account.size || call->caller.account.size;
+    if (worker->is_tracing && spans_get()->is_on)
+        tracing_name(worker->pulse, call, &reply, refusal != FAULT_NONE);
     if (send_answer(worker, fcgi, &request, &reply)) {
         in_flight_end(heritage->in_flight, heritage->index);
     } else if (fcgi_has_left(worker->fcgi)) {
@@ -445,6 +454,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         latency_count(worker->pulse, clock_monotonic_us() - worker->since_us);
     if (worker->settings->slow_ms && !refusal)
         slow_note(worker->settings, worker->pulse, call, &reply);
+    if (worker->is_tracing && spans_get()->is_on)
+        tracing_end(heritage->segment, &request, &reply, worker->since_us);
     crash_at(CRASH_REPLY_SENT);
     end_request(worker);
 }

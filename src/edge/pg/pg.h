@@ -60,6 +60,10 @@ struct pg_waits {
     char longest[PG_WAITS_NAME_BYTES]; /* the statement of the longest wait; "pipeline": several */
 };
 struct pg_waits *pg_get_waits(void);
+/* From its first statement in a request that is traced (base/logging/spans.h) a session has the context of
+ * the request's span as its application_name, "stampd 00-…"; this takes the names back.  A session that
+ * cannot be used now keeps its name until it is closed or traced again. */
+void pg_untag_all(void);
 void pg_close(struct pg *pg);           /* NULL is allowed */
 bool pg_is_usable(const struct pg *pg); /* connected, idle, not in a transaction */
 /* Checks the socket without waiting: false when the server has ended the session while it was idle. */

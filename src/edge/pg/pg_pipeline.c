@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/logging/spans.h"
 #include "edge/pg/pg_private.h"
 
 enum { PIPELINE_NAMES = 8 };
@@ -230,6 +231,8 @@ enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
 {
     struct pipeline *pipeline = pipeline_of(pg);
     assert(!pipeline->arena);
+    if (spans_get()->is_on)
+        pg_tag(pg);
     pg_clear_error(pg);
     if (!pg_is_connected(pg) || !PQenterPipelineMode(pg_connection(pg)))
         return FAULT_XAWAY;
@@ -299,7 +302,7 @@ void pg_pipeline_run_patiently(struct pg *pg, int64_t timeout_ms, bool (*gives_u
     (void)pg_set_patience(pg, former);
 }
 
-void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
+static void run_pipeline(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
 {
     struct pipeline *pipeline = pipeline_of(pg);
     struct arena *arena = pipeline->arena;
@@ -344,4 +347,18 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
     verdict_r->results = refusal ? NULL : (struct pg_result **)results;
     if (!refusal)
         verdict_r->fault = translate_rows(pg, pipeline, verdict_r->results);
+}
+
+/* The span is named after the first statement, "get +2" of three. */
+void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
+{
+    const struct pipeline *pipeline = pipeline_of(pg);
+    char name[SPAN_NAME_BYTES + 1] = "pipeline";
+    int64_t begin_us = spans_begin();
+    if (begin_us && pipeline->count > 1)
+        snprintf(name, sizeof name, "%.*s +%d", SPAN_NAME_BYTES / 2, pipeline->names[0], pipeline->count - 1);
+    else if (begin_us && pipeline->count)
+        snprintf(name, sizeof name, "%.*s", SPAN_NAME_BYTES, pipeline->names[0]);
+    run_pipeline(pg, timeout_ms, verdict_r);
+    spans_note(name, begin_us, verdict_r->outcome != PG_COMMITTED);
 }

@@ -31,7 +31,15 @@ void pg_set_busy(struct pg *pg, bool is_busy);
 
 /* What one kind of use keeps with the connection: begins as zeros on its first use; `end` frees it when the
  * connection is closed. */
-enum pg_use { PG_USE_PIPELINE, PG_USE_STREAM, PG_USE_ASYNC, PG_USE_COPY, PG_USE_TRANSLATION, PG_USES };
+enum pg_use {
+    PG_USE_PIPELINE,
+    PG_USE_STREAM,
+    PG_USE_ASYNC,
+    PG_USE_COPY,
+    PG_USE_TRANSLATION,
+    PG_USE_TAG,
+    PG_USES
+};
 void *pg_state(struct pg *pg, enum pg_use use, size_t size, void (*end)(void *))
     __attribute__((returns_nonnull));
 
@@ -80,6 +88,10 @@ const struct pg_params *pg_translate_params(struct pg *pg, const struct pg_state
                                             const struct pg_params *params);
 MUST_USE enum fault pg_translate_rows(struct pg *pg, const struct pg_statement *statement,
                                       const struct pg_params *params, struct pg_result *rows);
+
+/* --- names of sessions (pg_tag.c) --- */
+/* Names the session after the request that is traced; not inside a pipeline. */
+void pg_tag(struct pg *pg);
 
 /* --- single statements (pg_run.c) --- */
 /* Sends a prepared statement, whose results are to be read. */

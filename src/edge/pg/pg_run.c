@@ -1,9 +1,10 @@
 /* pg_run: runs single statements and waits for their answers. */
 #include "edge/pg/pg.h"
 
+#include "base/logging/spans.h"
 #include "edge/pg/pg_private.h"
 
-enum fault pg_collect(struct pg *pg, ExecStatusType copy, const char *what, PGresult **kept_r)
+static enum fault collect(struct pg *pg, ExecStatusType copy, const char *what, PGresult **kept_r)
 {
     int64_t deadline_ms = pg_answer_deadline_ms(pg);
     enum fault fault = FAULT_NONE;
@@ -40,9 +41,19 @@ enum fault pg_collect(struct pg *pg, ExecStatusType copy, const char *what, PGre
     }
 }
 
+enum fault pg_collect(struct pg *pg, ExecStatusType copy, const char *what, PGresult **kept_r)
+{
+    int64_t begin_us = spans_begin();
+    enum fault fault = collect(pg, copy, what, kept_r);
+    spans_note(what, begin_us, fault != FAULT_NONE);
+    return fault;
+}
+
 enum fault pg_run_send(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
 {
     assert(!pg_is_busy(pg) && statement->parameters == params->count);
+    if (spans_get()->is_on)
+        pg_tag(pg);
     pg_clear_error(pg);
     if (!pg_is_connected(pg))
         return FAULT_XAWAY;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/logging/spans.h"
 #include "segment/counts/backlog.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/task_counts.h"
@@ -200,6 +201,7 @@ static void run_alone(struct task_run *run, struct task_attempt *work)
 {
     task_owner_work(run->worker_context->segment, work->task->id);
     log_set_trace(work->task->trace.data);
+    spans_begin_task(work->task->operation, work->task->trace);
     int64_t begin_us = clock_monotonic_us();
     begin_share(run, work->task);
     while (!work->is_over) {
@@ -216,6 +218,7 @@ static void run_alone(struct task_run *run, struct task_attempt *work)
         work->cycles++;
     }
     end_share(run);
+    spans_end_task(!work->outcome->result || strcmp(work->outcome->result, "failed") == 0);
     work->spent_us += clock_monotonic_us() - begin_us;
     log_set_trace(NULL);
 }
@@ -300,7 +303,10 @@ static void run_together(struct task_run *run, struct attempt **attempts, size_t
         return;
     begin_try(run, task_attempt_of(attempts[0]));
     begin_share(run, task_attempt_of(attempts[0])->task);
-    (void)attempt_run(&commit);
+    spans_begin_task(task_attempt_of(attempts[0])->task->operation,
+                     task_attempt_of(attempts[0])->task->trace);
+    enum fault fault = attempt_run(&commit);
+    spans_end_task(fault != FAULT_NONE);
     end_share(run);
     log_set_trace(NULL);
 }

@@ -28,6 +28,9 @@ enum { KEPT_WORDS = 4 };
 /* What the mover of files has done: files sent to object stores, brought back, and attempts that failed. */
 enum moved_kind { MOVED_SENT, MOVED_BROUGHT, MOVED_FAILURES, MOVED_KINDS };
 
+/* Spans that the exporter has sent to the collector, and those that were dropped (serve/tracing). */
+enum spans_kind { SPANS_SENT, SPANS_DROPPED, SPANS_KINDS };
+
 struct purge_counts {
     _Alignas(64) _Atomic uint64_t deleted[8]; /* by kind */
     _Atomic uint64_t rounds;                  /* completed passes over all namespaces */
@@ -35,6 +38,7 @@ struct purge_counts {
     _Atomic uint64_t may_end[KEPT_WORDS]; /* a bit for each namespace: to be checked each minute */
     _Atomic uint64_t files;               /* of attachments, removed */
     _Atomic uint64_t moved[MOVED_KINDS];  /* of files, by kind */
+    _Atomic uint64_t spans[SPANS_KINDS];
 };
 _Static_assert(KEPT_COUNT <= 8, "each kind has its counter");
 

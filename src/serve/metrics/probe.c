@@ -93,6 +93,17 @@ static void add_live(struct builder *out, const struct segment *segment)
                "How often there was no room for more such changes, so that clients got a reset.", overflows);
 }
 
+static void add_spans(struct builder *out, const struct segment *segment)
+{
+    static const char *const words[SPANS_KINDS] = {[SPANS_SENT] = "sent", [SPANS_DROPPED] = "dropped"};
+    builder_add_text(out, "# HELP stampd_spans_total Spans of traced requests that the collector has "
+                          "accepted, and those that were dropped.\n"
+                          "# TYPE stampd_spans_total counter\n");
+    for (int kind = 0; kind < SPANS_KINDS; kind++)
+        builder_printf(out, "stampd_spans_total{result=\"%s\"} %llu\n", words[kind],
+                       (unsigned long long)atomic_load(&segment->kept->spans[kind]));
+}
+
 static void add_kept(struct builder *out, const struct segment *segment)
 {
 #define KEPT_NAME(name, text) [KEPT_##name] = text,
@@ -283,6 +294,7 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     latency_write(segment, instance, out);
     add_live(out, segment);
     add_kept(out, segment);
+    add_spans(out, segment);
     add_lost(out, segment);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
                (uint64_t)namespaces_count(segment));

@@ -1,0 +1,322 @@
+/* span_exporter: batches of messages, as JSON (opentelemetry.io, OTLP specification: JSON Protobuf encoding).
+ */
+#include "serve/tracing/span_exporter.h"
+
+#include "config.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "edge/crypto/crypto.h"
+#include "edge/http.h"
+#include "edge/json/json.h"
+#include "segment/counts/purge_counts.h"
+#include "serve/tracing/tracing.h"
+
+enum {
+    BATCH_MOST = 128, /* requests in one message to the collector */
+    BATCH_MS = 1000,  /* the first request of a batch waits so long for others */
+    CONNECT_MS = 2000,
+    SEND_MS = 5000,
+    REST_MS = 5000, /* after a batch that was not accepted: what comes is dropped */
+    LAST_MS = 1000, /* for the last batch, when the process is to end */
+    ANSWER_MOST = 65536,
+    KIND_INTERNAL = 1,
+    KIND_SERVER = 2,
+    KIND_CLIENT = 3, /* of spans, by OTLP */
+    STATUS_ERROR = 2,
+};
+
+struct span_exporter {
+    const struct settings *settings;
+    struct segment *segment;
+    struct http *http;
+    int stop;
+    struct builder body;
+    char host[HOST_NAME_MAX + 1];
+    int64_t rests_until_ms;
+    size_t count;
+    struct trace_message batch[BATCH_MOST];
+};
+
+/* --- JSON --- */
+
+static void add_hex(struct builder *out, const char *name, const unsigned char *bytes, size_t size)
+{
+    builder_printf(out, "\"%s\":\"", name);
+    for (size_t i = 0; i < size; i++)
+        builder_printf(out, "%02x", bytes[i]);
+    builder_add_text(out, "\"");
+}
+
+/* Texts of settings and code, which may have been cut within a character. */
+static void exporter_add_text(struct builder *out, const char *text)
+{
+    json_add_string(out, bytes_is_utf8(bytes_of(text)) ? bytes_of(text) : BYTES("?"));
+}
+
+/* An attribute; the first one of a list has no comma before it. */
+static void begin_attribute(struct builder *out, const char *key)
+{
+    builder_printf(out, "%s{\"key\":\"%s\",\"value\":{", out->data[out->size - 1] == '[' ? "" : ",", key);
+}
+
+static void add_word(struct builder *out, const char *key, const char *word)
+{
+    if (!*word)
+        return;
+    begin_attribute(out, key);
+    builder_add_text(out, "\"stringValue\":");
+    exporter_add_text(out, word);
+    builder_add_text(out, "}}");
+}
+
+static void add_number(struct builder *out, const char *key, int64_t number)
+{
+    begin_attribute(out, key);
+    builder_printf(out, "\"intValue\":\"%lld\"}}", (long long)number);
+}
+
+static bool is_zero(const unsigned char *bytes, size_t size)
+{
+    while (size && !bytes[size - 1])
+        size--;
+    return !size;
+}
+
+/* What each span begins with. */
+static void begin_span(struct builder *out, const unsigned char *trace, const unsigned char *id,
+                       const unsigned char *parent)
+{
+    builder_printf(out, "%s{", out->data[out->size - 1] == '[' ? "" : ",");
+    add_hex(out, "traceId", trace, TRACE_ID);
+    builder_add_text(out, ",");
+    add_hex(out, "spanId", id, SPAN_ID);
+    if (is_zero(parent, SPAN_ID))
+        return;
+    builder_add_text(out, ",");
+    add_hex(out, "parentSpanId", parent, SPAN_ID);
+}
+
+static void add_times(struct builder *out, int kind, int64_t begin_us, int64_t us)
+{
+    builder_printf(out, ",\"kind\":%d,\"startTimeUnixNano\":\"%lld000\",\"endTimeUnixNano\":\"%lld000\"",
+                   kind, (long long)begin_us, (long long)(begin_us + us));
+}
+
+static void add_link(struct builder *out, const unsigned char *trace, const unsigned char *id)
+{
+    if (is_zero(trace, TRACE_ID))
+        return;
+    builder_add_text(out, ",\"links\":[{");
+    add_hex(out, "traceId", trace, TRACE_ID);
+    builder_add_text(out, ",");
+    add_hex(out, "spanId", id, SPAN_ID);
+    builder_add_text(out, "}]");
+}
+
+static void add_error(struct builder *out, bool is_error)
+{
+    if (is_error)
+        builder_printf(out, ",\"status\":{\"code\":%d}", STATUS_ERROR);
+}
+
+static void add_phases(struct builder *out, const struct trace_message *message)
+{
+    static const char *const keys[PHASE_UNKNOWN] = {
+        [PHASE_BEFORE] = "stampd.before_us",
+        [PHASE_WORK] = "stampd.work_us",
+        [PHASE_VALIDATION] = "stampd.validation_us",
+        [PHASE_AFTERWORK] = "stampd.afterwork_us",
+        [PHASE_SYNC] = "stampd.sync_us",
+    };
+    for (int phase = 0; phase < PHASE_UNKNOWN; phase++)
+        if (message->phases_us[phase])
+            add_number(out, keys[phase], message->phases_us[phase]);
+    add_number(out, "stampd.database_us", message->waited_us);
+}
+
+static void add_request(struct builder *out, const struct trace_message *message)
+{
+    unsigned char trace[TRACE_ID] = {0}, id[SPAN_ID] = {0};
+    begin_span(out, message->trace, message->id, message->parent);
+    builder_add_text(out, ",\"name\":");
+    exporter_add_text(out, message->what);
+    add_times(out, KIND_SERVER, message->begin_us, message->us);
+    builder_add_text(out, ",\"attributes\":[");
+    add_word(out, "http.request.method", message->method);
+    add_number(out, "http.response.status_code", message->status);
+    add_word(out, "error.type", message->code);
+    add_word(out, "stampd.namespace", message->ns);
+    add_word(out, "stampd.request", message->request);
+    add_phases(out, message);
+    if (message->left_out)
+        add_number(out, "stampd.spans_left_out", message->left_out);
+    builder_add_text(out, "]");
+    (void)tracing_read(message->link, trace, id);
+    add_link(out, trace, id);
+    add_error(out, message->status >= 500);
+    builder_add_text(out, "}");
+}
+
+static void add_below(struct builder *out, const struct trace_message *message,
+                      unsigned char ids[SPANS_MOST][SPAN_ID], uint32_t number)
+{
+    const struct trace_part *part = &message->parts[number];
+    bool is_task = part->kind == SPAN_TASK;
+    begin_span(out, message->trace, ids[number], part->parent ? ids[part->parent - 1] : message->id);
+    builder_add_text(out, ",\"name\":");
+    exporter_add_text(out, part->name);
+    add_times(out, is_task ? KIND_INTERNAL : KIND_CLIENT, part->begin_us, part->us);
+    builder_add_text(out, ",\"attributes\":[");
+    if (!is_task)
+        add_word(out, "db.system.name", "postgresql");
+    add_word(out, "stampd.namespace", message->ns);
+    builder_add_text(out, "]");
+    add_link(out, part->trace, part->id);
+    add_error(out, part->has_failed);
+    builder_add_text(out, "}");
+}
+
+static void compose(struct span_exporter *exporter)
+{
+    struct builder *out = &exporter->body;
+    unsigned char ids[SPANS_MOST][SPAN_ID];
+    out->size = 0;
+    builder_add_text(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
+    add_word(out, "service.name", "stampd");
+    add_word(out, "service.version", PACKAGE_VERSION);
+    add_word(out, "host.name", exporter->host);
+    builder_add_text(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"stampd\"},\"spans\":[");
+    for (size_t i = 0; i < exporter->count; i++) {
+        const struct trace_message *message = &exporter->batch[i];
+        crypto_random(ids, sizeof ids); /* no other process knows of these spans */
+        add_request(out, message);
+        for (uint32_t k = 0; k < message->count; k++)
+            add_below(out, message, ids, k);
+    }
+    builder_add_text(out, "]}]}]}");
+}
+
+/* --- sending --- */
+
+/* Also a request to stop ends the wait, after LAST_MS. */
+static void await_answer(struct span_exporter *exporter, struct http_result *result_r)
+{
+    int64_t until_ms = clock_monotonic_ms() + SEND_MS;
+    struct pollfd stop = {.fd = exporter->stop, .events = POLLIN};
+    bool is_last = stop_requested() != STOP_NOT;
+    for (;;) {
+        int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (is_last && left_ms > LAST_MS)
+            left_ms = LAST_MS;
+        if (http_receive_or(exporter->http, left_ms > 0 ? left_ms : 0, &stop, is_last ? 0 : 1, result_r))
+            return;
+        if (is_last || left_ms <= 0)
+            break;
+        is_last = stop_requested() != STOP_NOT;
+    }
+    http_cancel(exporter->http, exporter);
+    *result_r = (struct http_result){.reason = "the time was over"};
+}
+
+static uint64_t count_spans(const struct span_exporter *exporter)
+{
+    uint64_t spans = 0;
+    for (size_t i = 0; i < exporter->count; i++)
+        spans += 1 + exporter->batch[i].count;
+    return spans;
+}
+
+/* Empties the batch. */
+static void exporter_send(struct span_exporter *exporter)
+{
+    struct http_result result = {.reason = ""};
+    bool is_away = clock_monotonic_ms() < exporter->rests_until_ms, is_sent = false;
+    if (!is_away) {
+        compose(exporter);
+        http_send(exporter->http, &(struct http_request){.method = "POST",
+                                                         .url = exporter->settings->trace_url,
+                                                         .content_type = "application/json",
+                                                         .body = builder_bytes(&exporter->body),
+                                                         .timeout_ms = SEND_MS,
+                                                         .owner = exporter});
+        await_answer(exporter, &result);
+        is_sent = result.status >= 200 && result.status < 300;
+    }
+    if (!is_away && !is_sent) {
+        exporter->rests_until_ms = clock_monotonic_ms() + REST_MS;
+        log_often(LOG_LEVEL_WARNING, "collector",
+                  "the collector of traces has not accepted spans status=%d%s%s", result.status,
+                  *result.reason ? ": " : "", result.reason);
+    }
+    atomic_fetch_add(&exporter->segment->kept->spans[is_sent ? SPANS_SENT : SPANS_DROPPED],
+                     count_spans(exporter));
+    exporter->count = 0;
+}
+
+/* Reads what is there; returns true when the batch is full. */
+static bool exporter_read(struct span_exporter *exporter)
+{
+    struct trace_message *next;
+    while (exporter->count < BATCH_MOST) {
+        next = &exporter->batch[exporter->count];
+        if (read(tracing_pipe(), next, sizeof *next) != (ssize_t)sizeof *next)
+            return false;
+        exporter->count++;
+    }
+    return true;
+}
+
+static void exporter_step(struct span_exporter *exporter)
+{
+    struct pollfd sources[] = {{.fd = tracing_pipe(), .events = POLLIN},
+                               {.fd = exporter->stop, .events = POLLIN}};
+    (void)poll(sources, COUNT_OF(sources), BATCH_MS);
+    int64_t until_ms = clock_monotonic_ms() + BATCH_MS;
+    while (!exporter_read(exporter) && exporter->count && stop_requested() == STOP_NOT) {
+        int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (left_ms <= 0)
+            break;
+        (void)poll(sources, COUNT_OF(sources), (int)left_ms);
+    }
+    if (exporter->count)
+        exporter_send(exporter);
+    log_flush(clock_monotonic_ms());
+}
+
+static void send_last(struct span_exporter *exporter)
+{
+    bool is_full = true;
+    while (is_full) {
+        is_full = exporter_read(exporter);
+        if (exporter->count)
+            exporter_send(exporter);
+    }
+}
+
+void span_exporter_run(const struct settings *settings, struct segment *segment)
+{
+    struct span_exporter *exporter = memory_zeroed(1, sizeof *exporter, "exporter");
+    exporter->settings = settings;
+    exporter->segment = segment;
+    exporter->stop = stop_open();
+    exporter->http = http_open(
+        &(struct http_options){.parallel = 1, .connect_timeout_ms = CONNECT_MS, .answer_most = ANSWER_MOST});
+    (void)prctl(PR_SET_NAME, "stampd-traces"); /* for administrators */
+    if (gethostname(exporter->host, sizeof exporter->host - 1) != 0)
+        exporter->host[0] = '\0';
+    while (stop_requested() == STOP_NOT)
+        exporter_step(exporter);
+    send_last(exporter);
+    http_close(exporter->http);
+    builder_free(&exporter->body);
+    free(exporter);
+}
