@@ -33,6 +33,8 @@ class Wrong(Exception):
 
 
 def take_varint(message, at):
+    if at < len(message) and message[at] < 128:  # nearly all
+        return message[at], at + 1
     value = 0
     for place, byte in enumerate(message[at:at + 10]):
         if place == 9 and byte & 127 > 1:
@@ -388,10 +390,7 @@ MEANINGS = {0: (0,), 1: (0, TIME), 2: (0,), 3: (0, BLOB, TEXT, BYTE_STRING, MAP)
 KINDS = ((1, VARINT), (2, VARINT), (3, BYTES), (4, FIXED64), (5, GROUP), (12, GROUP))
 WRONG_ENTITY = 'expected an entity of Datastore, as exports of Firestore have'
 EPOCH = datetime.datetime(1970, 1, 1)
-
-
-def quoted(text):
-    return json.dumps(text, ensure_ascii=False)
+quoted = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps makes an encoder for each text
 
 
 def time_text(time):
@@ -585,7 +584,7 @@ def describe(entity, writer):
         collection, id_, is_nested = key_of(entity)
     except Wrong as why:
         return f',"wrong_key":{quoted(str(why))}}}'
-    head = f',"collection":{quoted(collection)},"id":{quoted(id_)},"is_nested":{quoted(is_nested)}'
+    head = f',"collection":{quoted(collection)},"id":{quoted(id_)},"is_nested":{str(is_nested).lower()}'
     try:
         return f'{head},"content":{writer.write(entity)}}}'
     except Wrong as why:
