@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "model/schema/search.h"
 #include "segment/feed.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
@@ -140,9 +141,10 @@ static enum fault connect(struct entering *entering)
                  " -c enable_mergejoin=off -c jit=off -c default_transaction_isolation=read\\ committed"
                  " -c idle_in_transaction_session_timeout=%lld -c search_path=stampd -c stampd.worker=%s"
                  " -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-                 " -c tcp_user_timeout=30000 -c stampd.collection_values=%lld",
+                 " -c tcp_user_timeout=30000 -c stampd.collection_values=%lld"
+                 " -c pg_trgm.similarity_threshold=%g",
                  (long long)settings->limit_operation_s * 1000, tells_others ? "off" : "on",
-                 (long long)settings->limit_collection_values);
+                 (long long)settings->limit_collection_values, SEARCH_LIKE_LEAST);
     assert(size > 0 && (size_t)size < sizeof role_settings);
     struct pg_options options = {
         .conninfo = settings->database,

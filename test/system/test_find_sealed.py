@@ -12,7 +12,7 @@ from vault import create
 pytestmark = pytest.mark.plain
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed'}}
-CLEAR = {'singleton': True, 'clear': True, 'fields': {'at': 'long', 'room': 'string'}, 'indexes': [['room', '-at']]}
+CLEAR = {'singleton': True, 'clear': True, 'fields': {'at': 'long', 'room': 'string'}, 'indexes': [['room', '-at'], ['~room']]}
 HASHED = {'singleton': True, 'fields': {'mail': 'hash', 'tags': 'hash[]'}}
 DEEP = {'singleton': True, 'fields': {'mail': {'type': 'hash', 'at': ['reach', 'e-mail']}, 'tags': {'type': 'hash[]', 'at': ['rows', 'tag']}}}
 OPEN = {'singleton': True, 'clear': True, 'fields': {'at': {'type': 'long', 'at': ['times', 'at']}, 'sizes': {'type': 'int[]', 'at': ['rows', 'size']}}}
@@ -68,7 +68,7 @@ def found_by_the_hash(vault):
 
 
 def other_tests_of_hashes(vault):
-    for test in ('sw', 'lt', 'le', 'ge', 'gt', 'match'):
+    for test in ('sw', 'lt', 'le', 'ge', 'gt', 'match', 'like'):
         refused('AARG', find, vault, 'Hashed', is_('mail', test, 'm'))
     for test in ('gele', 'gelt', 'gtle', 'gtlt'):
         refused('AARG', find, vault, 'Hashed', is_('mail', test, 'm', v2='n'))
@@ -81,6 +81,7 @@ def what_is_in_clear(vault):
         for test, found in (('lt', [0, 1]), ('le', [0, 1, 2]), ('ge', [2, 3, 4, 5]), ('gt', [3, 4, 5]), ('eq', [2]), ('ne', [0, 1, 3, 4, 5])):
             assert ids(vault, 'Clear', is_('at', test, 2), name=name) == named(*found)
         assert ids(vault, 'Clear', is_('room', 'sw', 'ha'), name=name) == named(1, 3, 5)
+        assert ids(vault, 'Clear', is_('room', 'like', 'hal'), order='~room', name=name) == named(1, 3, 5)
         assert ids(vault, 'Clear', is_('at', 'gele', 1, v2=2), name=name) == named(1, 2)
         assert find(vault, 'Clear', is_('room', 'eq', 'hall'), order='-at', name=name)['ids'] == named(5, 3, 1)
         assert find(vault, 'Clear', is_('room', 'eq', 'hall'), want='count', name=name) == {'count': 3}

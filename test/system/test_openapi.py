@@ -23,7 +23,7 @@ TREE = {'$id': 'tree', '$schema': 'https://json-schema.org/draft/2020-12/schema'
         'allOf': [{'properties': {'kind': {'$ref': '#/$defs/kind'}}}]}
 TREES = [({}, True), ({'next': {'next': {'name': 'five5'}}, '$ref': 1, 'enum': 2}, True), ({'kind': {'$ref': '#'}}, True), ({'next': {'next': {'name': 'sixsix'}}}, False), ({'next': 1}, False),
          ({'enum': 'x'}, False), ({'$ref': 'x'}, False), ({'kind': {'$ref': '#/components'}}, False)]
-ITEMS = {'Main': {'singleton': True, 'fields': {'team': 'string', 'words': {'text': ['team']}}, 'content': CONTENT}, 'Line': {}, 'Secret': {'singleton': True}, 'Text': {'raw': True, 'content': {'maxLength': 3}}}
+ITEMS = {'Main': {'singleton': True, 'fields': {'team': 'string', 'words': {'text': ['team']}}, 'indexes': [['~team']], 'content': CONTENT}, 'Line': {}, 'Secret': {'singleton': True}, 'Text': {'raw': True, 'content': {'maxLength': 3}}}
 SCHEMA = {name: {'items': ITEMS, 'collections': {'all': {'key': ['Main.team'], 'mutable': True}}} for name in ('Note', 'Mine', 'Hidden')}
 TREE_SCHEMA = {'Tree': {'items': {'Main': {'singleton': True, 'content': TREE}, 'All': {'singleton': True, 'content': True}, 'None': {'singleton': True, 'content': False}}}}
 UNDESCRIBED = {'copy', 'push', 'metrics', 'openapi'}  # tasks of the server; text; itself
@@ -150,6 +150,7 @@ PARAMS = [('put', {'docs': [{'c': 'Note', 'id': 'a', 'items': [MAIN, LINE, TEXT]
           ('put', {'docs': [{'c': 'Note', 'id': 'a', 'if': 1}]}), ('get', {'docs': [{'c': 'Note', 'id': 'a'}, {'c': 'Note', 'id': 'none', 'age': 60}]}), ('sync', {}), ('list', {'c': 'Note'}), ('list', {}),
           ('find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}], 'want': 'items'}), ('find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}]}),
           ('find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'words', 't': 'match', 'v1': 'red -blue'}], 'order': '-words'}),
+          ('find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'team', 't': 'like', 'v1': 'redd', 'v2': 0.4}], 'order': '~team'}),
           ('find', {'c': 'Note', 'i': 'Main', 'order': '-team'}), ('find', {'c': 'Note', 'i': 'Main', 'want': 'count', 'limit': 1}),
           ('find', {'c': 'Note', 'i': 'Main', 'want': 'docs', 'where': [{'not': {'or': [{'f': 'team', 't': 'eq', 'v1': 'blue'}]}}], 'v': {'t': 'gt', 'v1': 1}, 'ct': {'t': 'in', 'v1': [1, 2]}}),
           ('find', {'c': 'Note', 'i': 'Main', 'want': ['team']}), ('find', {'c': 'Note', 'i': 'Main', 'want': {'max': 'team'}}), ('find', {'c': 'Note', 'i': 'Main', 'want': {'by': ['team']}}),

@@ -25,6 +25,7 @@ WITH_EXAMPLES = [PROTOCOL, ACCOUNTS, PASSKEYS, WORKERS, 'doc/reference/collectio
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
           'Post': {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long', 'text': 'string'}, 'indexes': [['room', '-at']]}}},
+          'Guest': {'items': {'Main': {'singleton': True, 'fields': {'name': 'folded'}, 'indexes': [['~name']]}}},
           'Page': {'items': {'Main': {'singleton': True, 'fields': {'words': {'text': ['title', 'body'], 'language': 'english'}}}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
 OWN_TASKS = {'copy', 'push'}  # operations that the server runs for itself

@@ -37,7 +37,8 @@ RULES = {
 }
 SHARED = ('Own', 'Club', 'Duty')  # of ann some, of bob the others
 FIELDS = {'team': 'string', 'words': {'text': ['team']}}
-ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': FIELDS}, 'Secret': {'singleton': True, 'fields': FIELDS}, 'Line': {}}
+SEARCHED = {'singleton': True, 'fields': FIELDS, 'indexes': [['~team']]}
+ITEMS = {'Member': {}, 'Main': SEARCHED, 'Secret': SEARCHED, 'Line': {}}
 SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['Main.team'], 'mutable': True},
                                                               'secret': {'key': ['Secret.team'], 'mutable': True}}}
           for name in (*RULES, 'Crew', 'Other')}
@@ -230,6 +231,9 @@ def gathering(name):
             words = {'c': name, 'i': item, 'where': [{'f': 'words', 't': 'match', 'v1': 'red or green'}], 'want': want, **limit}
             yield f'find words {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': words}, {})
             yield f'find words with excerpts {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'marks': 'words'}}, {})
+            alike = {**words, 'where': [{'f': 'team', 't': 'like', 'v1': 'redd'}]}
+            yield f'find what is alike {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': alike}, {})
+            yield f'find what is most alike {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**alike, 'order': '~team'}}, {})
             yield f'find by rank {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {**words, 'order': '-words'}}, {})
         for item, (words, where) in ((item, one) for item in ('Main', 'Secret') for one in (*groups(by_team), *of_others(item, by_team))):
             yield f'find {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'docs', **limit}}, {})

@@ -42,9 +42,13 @@ static void add_text(struct builder *body, const char *name, struct bytes value)
     json_add_string(body, value);
 }
 
-/* Fields with commas between them. */
+/* Fields with commas between them; a rank stands alone, and not in a list. */
 static void add_order(struct builder *body, const char *order)
 {
+    if (!strchr(order, ',')) {
+        add_text(body, "order", bytes_of(order));
+        return;
+    }
     const char *before = ",\"order\":[";
     for (const char *next = order; next; before = ",") {
         const char *comma = strchr(next, ',');
@@ -211,7 +215,7 @@ int control_find(struct control *control, int argc, char **argv)
          .text = &options.ctime},
         {.name = "order",
          .argument = "FIELDS",
-         .help = "Up to four fields with commas between them, - before those that descend.",
+         .help = "Up to four fields with commas between them, - before those that descend; or ~ and a field.",
          .text = &options.order},
         {.name = "want",
          .argument = "WHAT",

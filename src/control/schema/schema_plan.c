@@ -500,7 +500,8 @@ bool schema_plan_make(struct control *control, struct pg *pg, const struct schem
     struct planning planning = {
         .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
     if (!schema_plan_read_applied(control, pg, plan_r) ||
-        !schema_catalog_read(control, pg, &planning.catalog) || !check_releases(plan_r->applied, wanted))
+        !schema_catalog_read(control, pg, &planning.catalog) || !check_releases(plan_r->applied, wanted) ||
+        !schema_plan_indexes_may(&planning, pg, wanted))
         return false;
     plan_r->wanted = wanted;
     make_steps(&planning, wanted);

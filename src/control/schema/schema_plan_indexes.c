@@ -2,6 +2,9 @@
  * not valid, and is dropped first. */
 #include "control/schema/schema_plan_indexes.h"
 
+#include <string.h>
+
+#include "control/message.h"
 #include "model/schema/schema.h"
 
 static bool is_complete(const struct planning *planning, struct bytes index_name)
@@ -75,6 +78,55 @@ static void add_index(struct planning *planning, struct bytes index_name, bool i
                         arena_printf(planning->arena, "creating index %s", index_name.data), sql);
 }
 
+/* Likeness is computed by an extension of PostgreSQL, which is made once. */
+static void add_extension(struct planning *planning)
+{
+    struct builder *sql = schema_planning_text(planning);
+    builder_add_text(sql, "create extension if not exists pg_trgm with schema public;\n");
+    schema_planning_add(planning, STEP_ALONE, "creating the extension pg_trgm", sql);
+    planning->catalog.has_trigrams = true;
+}
+
+static bool has_likeness(const struct schema *schema)
+{
+    for (size_t c = 0; c < schema->class_count; c++)
+        for (size_t i = 0; i < schema->classes[c].item_count; i++)
+            for (size_t n = 0; n < schema->classes[c].items[i].index_count; n++)
+                if (schema->classes[c].items[i].indexes[n].is_likeness)
+                    return true;
+    return false;
+}
+
+bool schema_plan_indexes_may(struct planning *planning, struct pg *pg, const struct schema *wanted)
+{
+    struct pg_result *row;
+    if (!has_likeness(wanted))
+        return true;
+    if (!control_query(planning->control, pg, "looking for the extension pg_trgm",
+                       "select current_database()::text, coalesce((select n.nspname from pg_extension e join"
+                       " pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_trgm'), '')::text,"
+                       " exists (select from pg_available_extensions where name = 'pg_trgm'),"
+                       " has_database_privilege(current_database(), 'create') and "
+                       "has_schema_privilege('public', 'create')",
+                       NULL, &row))
+        return false;
+    const char *database = pg_get_text(row, 0, 0).data, *schema = pg_get_text(row, 0, 1).data;
+    planning->catalog.has_trigrams = strcmp(schema, "public") == 0;
+    if (planning->catalog.has_trigrams)
+        return true;
+    if (*schema)
+        return message_refuse("indexes for likeness: the extension pg_trgm is in the schema %s: run"
+                              " psql -d %s -c 'alter extension pg_trgm set schema public'",
+                              schema, database);
+    if (!pg_get_bool(row, 0, 2))
+        return message_refuse("indexes for likeness: PostgreSQL has no extension pg_trgm: install its package"
+                              " of additional modules, such as postgresql-contrib");
+    return pg_get_bool(row, 0, 3) ||
+           message_refuse("indexes for likeness: this role may not create the extension pg_trgm: as a"
+                          " superuser run psql -d %s -c 'create extension pg_trgm schema public'",
+                          database);
+}
+
 /* Returns whether there are some. */
 static bool add_missing(struct planning *planning, struct side_name name, const struct schema_item *item,
                         const struct schema_item *kept)
@@ -96,6 +148,8 @@ static bool add_missing(struct planning *planning, struct side_name name, const 
             continue;
         struct builder *sql = schema_planning_text(planning);
         struct bytes index_name = schema_sql_index_name(planning->arena, name, index);
+        if (index->is_likeness && !planning->catalog.has_trigrams)
+            add_extension(planning);
         schema_sql_several(sql, name, index, index_name);
         add_index(planning, index_name, true, sql);
         is_changed = true;

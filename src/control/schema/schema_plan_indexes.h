@@ -15,6 +15,9 @@ void schema_plan_indexes_keep(struct planning *planning, const struct schema_ite
 void schema_plan_indexes_building(struct planning *planning, struct side_name name,
                                   const struct schema_item *item, const struct schema_item *kept,
                                   struct builder *words);
+/* May the indexes that `wanted` declares be made here: is the extension for those of likeness there, or to be
+ * had? On failure reports why. */
+MUST_USE bool schema_plan_indexes_may(struct planning *planning, struct pg *pg, const struct schema *wanted);
 /* Steps that create what is missing. */
 void schema_plan_indexes_add(struct planning *planning, struct side_name name, const struct schema_item *item,
                              const struct schema_item *kept, void *unused);

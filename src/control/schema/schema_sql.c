@@ -124,16 +124,24 @@ struct bytes schema_sql_index_name(struct arena *arena, struct side_name name,
 {
     uint64_t hash = HASH_START;
     for (size_t i = 0; i < index->count; i++)
-        hash =
-            hash_more(hash_more(hash, descends(index, i) ? BYTES(",-") : BYTES(",")), index->fields[i].name);
+        hash = hash_more(hash_more(hash, index->is_likeness   ? BYTES(",~")
+                                         : descends(index, i) ? BYTES(",-")
+                                                              : BYTES(",")),
+                         index->fields[i].name);
     return bytes_of(arena_printf(arena, "n_%.*s_%.*s_%016llx", SIDE(name), (unsigned long long)hash));
 }
 
 void schema_sql_several(struct builder *sql, struct side_name name, const struct schema_index *index,
                         struct bytes index_name)
 {
-    builder_printf(sql, "create index concurrently if not exists \"%.*s\" on stampd.\"x_%.*s_%.*s\" (",
+    builder_printf(sql, "create index concurrently if not exists \"%.*s\" on stampd.\"x_%.*s_%.*s\" ",
                    TEXT(index_name), SIDE(name));
+    if (index->is_likeness) { /* each commit pays for its own strings */
+        builder_printf(sql, "using gin (\"%.*s\" public.gin_trgm_ops) with (fastupdate = off);\n",
+                       TEXT(index->fields[0].name));
+        return;
+    }
+    builder_add_text(sql, "(");
     for (size_t i = 0; i < index->count; i++)
         builder_printf(sql, "\"%.*s\"%s, ", TEXT(index->fields[i].name), descends(index, i) ? " desc" : "");
     builder_add_text(sql, "id, key);\n");

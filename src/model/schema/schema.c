@@ -441,10 +441,15 @@ void schema_write(const struct schema *schema, struct builder *text)
 
 /* --- schema index --- */
 
+static const char *sign_of(const struct schema_index *index, size_t field)
+{
+    return index->is_likeness ? "~" : index->fields[field].is_descending ? "-" : "";
+}
+
 void schema_index_write(struct builder *text, const struct schema_index *index)
 {
     for (size_t i = 0; i < index->count; i++)
-        builder_printf(text, "%s\"%s%.*s\"", i ? "," : "[", index->fields[i].is_descending ? "-" : "",
+        builder_printf(text, "%s\"%s%.*s\"", i ? "," : "[", sign_of(index, i),
                        (int)index->fields[i].name.size, index->fields[i].name.data);
     builder_add_text(text, "]");
 }
@@ -465,8 +470,8 @@ struct bytes schema_index_word(struct arena *arena, const struct schema_index *i
 {
     struct builder text = {0};
     for (size_t i = 0; i < index->count; i++)
-        builder_printf(&text, "%s%s%.*s", i ? "," : "", index->fields[i].is_descending ? "-" : "",
-                       (int)index->fields[i].name.size, index->fields[i].name.data);
+        builder_printf(&text, "%s%s%.*s", i ? "," : "", sign_of(index, i), (int)index->fields[i].name.size,
+                       index->fields[i].name.data);
     struct bytes word = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&text);
     return word;

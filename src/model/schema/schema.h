@@ -64,7 +64,8 @@ bool schema_is_field_name(struct bytes name);
 const char *schema_type_name(enum field_type type, bool is_list);
 bool schema_type_of(struct bytes name, enum field_type *type_r, bool *is_list_r);
 
-/* --- schema index: an index over several fields, as it is declared: ["room","-at"] --- */
+/* --- schema index: an index over several fields, as it is declared: ["room","-at"]; of likeness: ["~name"]
+ * --- */
 /* Writes the list of its fields. */
 void schema_index_write(struct builder *text, const struct schema_index *index);
 /* Reading an index backwards reverses all its directions: they are the same index when they differ in that

@@ -81,13 +81,15 @@ static inline const struct bytes *schema_field_members(const struct schema_field
     return field->text ? field->text->members : field->path ? field->path->members : &field->name;
 }
 
-/* An index over several fields, in this order: equal values of the first ones, the order of the rest. */
+/* An index over several fields, in this order: equal values of the first ones, the order of the rest.  Or one
+ * for the likeness of the strings of one field, which finds them by three characters each (pg_trgm). */
 struct schema_index {
     struct schema_index_field {
         struct bytes name; /* of a field that is no list */
         bool is_descending;
     } fields[SCHEMA_INDEX_FIELDS_MOST];
-    size_t count;  /* 2 and on: each field has an index of its own */
+    size_t count; /* 2 and on, since each field has an index of its own; of likeness 1 */
+    bool is_likeness;
     bool is_ready; /* applied, and complete */
 };
 

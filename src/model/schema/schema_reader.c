@@ -98,15 +98,32 @@ static bool schema_indexes_read_field(struct schema_reader *reader, struct schem
     return true;
 }
 
+/* ["~name"] */
+static bool read_likeness(struct schema_reader *reader, struct schema_node node,
+                          const struct schema_item *item, struct schema_index *index)
+{
+    const struct bytes text = node.value->first->value, name = {text.data + 1, text.size - 1};
+    const struct schema_field *field = name.size ? schema_find_field(item, name) : NULL;
+    if (!field || field->is_list || (field->type != FIELD_STRING && field->type != FIELD_FOLDED))
+        return schema_reader_refuse(
+            reader, node.path,
+            "A field of type string or folded is expected after ~, which stands for likeness.");
+    *index = (struct schema_index){.fields = {{field->name, false}}, .count = 1, .is_likeness = true};
+    return true;
+}
+
 static bool read_index(struct schema_reader *reader, struct schema_node node, const struct schema_item *item,
                        struct schema_index *index)
 {
     const struct json *list = node.value;
+    if (list->kind == JSON_ARRAY && !list->is_shallow && list->count == 1 &&
+        list->first->kind == JSON_STRING && list->first->value.size && *list->first->value.data == '~')
+        return read_likeness(reader, node, item, index);
     if (list->kind != JSON_ARRAY || list->is_shallow || list->count < 2 ||
         list->count > SCHEMA_INDEX_FIELDS_MOST)
-        return schema_reader_refuse(
-            reader, node.path,
-            "A list of 2 to 4 fields is expected; each field by itself has an index already.");
+        return schema_reader_refuse(reader, node.path,
+                                    "A list of 2 to 4 fields is expected, or one field after ~; each field "
+                                    "by itself has an index already.");
     for (const struct json *one = list->first; one; one = one->next) {
         struct schema_node at = {arena_printf(reader->arena, "%s[%zu]", node.path, index->count), one};
         if (!schema_indexes_read_field(reader, at, item, index))

@@ -93,8 +93,12 @@ static size_t count_run(const struct search *search, size_t first)
 
 static void add_rank(struct composing *composing, const struct search_order *order)
 {
-    builder_printf(composing->sql, "ts_rank_cd(x.\"%.*s\", ", TEXT(order->field->name));
-    search_test_add_words(composing->sql, composing->params, order->match);
+    builder_printf(composing->sql, "%s(x.\"%.*s\", ", order->field->text ? "ts_rank_cd" : "public.similarity",
+                   TEXT(order->field->name));
+    if (order->field->text)
+        search_test_add_words(composing->sql, composing->params, order->match);
+    else
+        search_test_add_likeness(composing->sql, composing->params, order->match);
     builder_add_text(composing->sql, ")");
 }
 
@@ -147,6 +151,8 @@ static void add_place(struct composing *composing, int number, size_t first, siz
     const struct search *search = composing->search;
     for (size_t term = first; term < first + terms; term++) {
         enum field_type type = term < search->order_count ? search->orders[term].field->type : FIELD_STRING;
+        if (term < search->order_count && search->orders[term].match)
+            type = FIELD_TEXT; /* a rank */
         builder_printf(composing->sql, "%s$%d::text%s%s", term > first ? ", " : "", number + (int)term,
                        field_type_is_text(type) ? "" : "::", field_type_is_text(type) ? "" : types[type]);
     }

@@ -27,6 +27,7 @@ enum search_test {
     SEARCH_NIN,
     SEARCH_EXISTS,
     SEARCH_MATCH, /* the words of a text */
+    SEARCH_LIKE,  /* a string that is alike, at least as much as the second value says */
     SEARCH_TESTS
 };
 enum {
@@ -34,8 +35,12 @@ enum {
     SEARCH_CONDITIONS_MOST = SEARCH_FIELDS_MOST + 3, /* and on the id, the version and the ctime */
     SEARCH_BRANCHES_MOST = 8, /* with all conditions they have at most PG_PARAMETERS_MAX parameters */
     SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST,
+    SEARCH_LIKE_MOST = 128, /* bytes of the value of LIKE */
     SEARCH_LIST_MOST = 100
 };
+
+/* What is less alike is not found, by pg_trgm's own standard. */
+#define SEARCH_LIKE_LEAST 0.3
 
 /* Does the test take two values? */
 static inline bool search_has_two(enum search_test test)
@@ -93,16 +98,19 @@ static inline bool search_is_driving(const struct search_condition *condition)
            condition->test != SEARCH_NIN && condition->test != SEARCH_EXISTS;
 }
 
-/* Does it find by words? */
+/* Does it find by words, or by likeness?  Then the index returns what is found in no order, and there is a
+ * rank. */
 static inline bool search_is_match(const struct search_condition *condition)
 {
-    return condition->test == SEARCH_MATCH && !condition->item && !condition->is_negated;
+    return (condition->test == SEARCH_MATCH || condition->test == SEARCH_LIKE) && !condition->item &&
+           !condition->is_negated;
 }
 
 /* The results are in the order of a field; what has no value of it is left out. */
 struct search_order {
-    const struct schema_field *field;     /* neither a list nor a hash; a text: its rank for the `match` */
-    const struct search_condition *match; /* of the only branch */
+    const struct schema_field *field; /* neither a list nor a hash */
+    const struct search_condition
+        *match; /* of the only branch: the order is that of its rank; NULL: of values */
     bool is_descending;
     struct bytes after; /* the page begins after this value of the field, as text */
 };

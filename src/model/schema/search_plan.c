@@ -108,10 +108,35 @@ static enum search_plan judge_branch(const struct search *search, const struct s
     return plan;
 }
 
-enum search_plan search_plan_judge(const struct search *search, struct schema_index *index_r)
+enum search_plan search_plan_judge(const struct search *search, struct search_need *need_r)
 {
     enum search_plan plan = SEARCH_PLAN_SERVED;
+    need_r->item = search->item;
     for (size_t i = 0; i < search->branch_count && search->order_count && plan == SEARCH_PLAN_SERVED; i++)
-        plan = judge_branch(search, &search->branches[i], index_r);
+        plan = judge_branch(search, &search->branches[i], &need_r->index);
+    return plan;
+}
+
+/* Of one condition. */
+static enum search_plan judge_likeness(const struct search *search, const struct search_condition *condition,
+                                       struct search_need *need_r)
+{
+    if (condition->test != SEARCH_LIKE)
+        return SEARCH_PLAN_SERVED;
+    need_r->item = condition->item ? condition->item : search->item;
+    need_r->index =
+        (struct schema_index){.fields = {{condition->field->name, false}}, .count = 1, .is_likeness = true};
+    for (size_t i = 0; i < need_r->item->index_count; i++)
+        if (schema_index_is_same(&need_r->item->indexes[i], &need_r->index))
+            return need_r->item->indexes[i].is_ready ? SEARCH_PLAN_SERVED : SEARCH_PLAN_BUILDING;
+    return SEARCH_PLAN_MISSING;
+}
+
+enum search_plan search_plan_judge_likeness(const struct search *search, struct search_need *need_r)
+{
+    enum search_plan plan = SEARCH_PLAN_SERVED;
+    for (size_t b = 0; b < search->branch_count; b++)
+        for (size_t i = 0; i < search->branches[b].count && plan == SEARCH_PLAN_SERVED; i++)
+            plan = judge_likeness(search, &search->branches[b].conditions[i], need_r);
     return plan;
 }

@@ -14,8 +14,16 @@ enum search_plan {
     SEARCH_PLAN_NONE      /* a condition is one that no index serves in this order */
 };
 
-/* Of the first branch that no index serves.  MISSING, BUILDING: `index_r` is its index.  A search without an
+/* The index that a search needs. */
+struct search_need {
+    const struct schema_item *item; /* which would declare it */
+    struct schema_index index;
+};
+
+/* Of the first branch that no index serves.  MISSING, BUILDING: `need_r` is its index.  A search without an
  * order is served. */
-enum search_plan search_plan_judge(const struct search *search, struct schema_index *index_r);
+enum search_plan search_plan_judge(const struct search *search, struct search_need *need_r);
+/* The same of the first condition of likeness whose field has no index for it. */
+enum search_plan search_plan_judge_likeness(const struct search *search, struct search_need *need_r);
 
 #endif

@@ -78,6 +78,29 @@ static void add_membership(struct builder *sql, struct pg_params *params,
     builder_add_text(sql, ")");
 }
 
+/* Adds the text of the parameter; null of one without a letter or digit, for which the index would be read
+ * whole. */
+static void add_text_of_likeness(struct builder *sql, const struct search_condition *condition, int parameter)
+{
+    bool is_folded = condition->field->type == FIELD_FOLDED;
+    builder_printf(sql,
+                   "(select case when public.show_trgm(o.v) <> '{}' then o.v end from (select %s$%d::text%s"
+                   " as v offset 0) o)",
+                   is_folded ? "stampd.field_folded(" : "", parameter, is_folded ? ")" : "");
+}
+
+/* The operator, which the index has, finds what is alike by SEARCH_LIKE_LEAST. */
+static void add_like(struct builder *sql, struct pg_params *params, const struct search_condition *condition,
+                     const char *column)
+{
+    builder_printf(sql, "%s operator(public.%%) ", column);
+    search_test_add_likeness(sql, params, condition);
+    builder_printf(sql, " and public.similarity(%s, ", column);
+    add_text_of_likeness(sql, condition, params->count);
+    pg_params_add_f64(params, condition->values[1].number);
+    search_test_add_number(sql, params, ") >= ", "double precision::real");
+}
+
 /* Adds the condition on an SQL expression. */
 void search_test_add(struct builder *sql, struct pg_params *params, const struct search_condition *condition,
                      const char *column)
@@ -98,6 +121,10 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
     if (test == SEARCH_MATCH) {
         builder_printf(sql, "%s @@ ", column);
         search_test_add_words(sql, params, condition);
+        return;
+    }
+    if (test == SEARCH_LIKE) {
+        add_like(sql, params, condition, column);
         return;
     }
     if (test == SEARCH_EXISTS) {
@@ -128,6 +155,13 @@ void search_test_add_words(struct builder *sql, struct pg_params *params,
     pg_params_add_text(params, condition->values[0].text);
     builder_printf(sql, "(select stampd.text_query('pg_catalog.%.*s', $%d::text))", (int)language.size,
                    language.data, params->count);
+}
+
+void search_test_add_likeness(struct builder *sql, struct pg_params *params,
+                              const struct search_condition *condition)
+{
+    pg_params_add_text(params, condition->values[0].text);
+    add_text_of_likeness(sql, condition, params->count);
 }
 
 void search_test_add_any(struct builder *sql, struct pg_params *params,

@@ -10,6 +10,9 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
 /* Adds the words that a MATCH asks for, as an SQL expression. */
 void search_test_add_words(struct builder *sql, struct pg_params *params,
                            const struct search_condition *condition);
+/* Adds the text of a LIKE, as an SQL expression; null: nothing is like it. */
+void search_test_add_likeness(struct builder *sql, struct pg_params *params,
+                              const struct search_condition *condition);
 /* Adds that an SQL expression is one of the values of a test that takes a list. */
 void search_test_add_any(struct builder *sql, struct pg_params *params,
                          const struct search_condition *condition, const char *column);

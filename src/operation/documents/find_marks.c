@@ -24,7 +24,7 @@ enum fault find_marks_read(const struct reader *reader, struct search *search)
         return fault;
     fault = find_where_field(reader, search, name, &field);
     for (size_t i = 0; i < branch->count && search->branch_count == 1 && !fault; i++)
-        if (branch->conditions[i].field == field && search_is_match(&branch->conditions[i]))
+        if (field->text && branch->conditions[i].field == field && search_is_match(&branch->conditions[i]))
             search->marks = &branch->conditions[i];
     if (!fault && !search->marks)
         fault = reader_wrong(reader, param, "marks",

@@ -42,7 +42,8 @@ static bool is_fixed(const struct search *search, const struct schema_field *fie
     return false;
 }
 
-/* The rank of the words that the only match on the field asks for. */
+/* The rank of the words that the only match on the field asks for, or of the likeness that the only `like`
+ * does. */
 static enum fault read_rank(const struct reader *reader, const struct json *element, struct search *search,
                             const struct schema_field *field, bool is_descending)
 {
@@ -51,10 +52,15 @@ static enum fault read_rank(const struct reader *reader, const struct json *elem
     for (size_t i = 0; i < branch->count && search->branch_count == 1; i++)
         if (branch->conditions[i].field == field && search_is_match(&branch->conditions[i]))
             match = &branch->conditions[i];
-    if (!match || search->order_count || element != json_member(reader->call->param, "order"))
+    if (!field->text && !match)
         return reader_wrong_value(
             reader, element, "order",
-            "A text orders by its rank: alone, with one match on it that is in no alternative.");
+            "A field after ~ orders by likeness: alone, with one like on it that is in no alternative.");
+    if (!match || search->order_count || element != json_member(reader->call->param, "order"))
+        return reader_wrong_value(reader, element, "order",
+                                  "A text orders by its rank, a field after ~ by likeness: alone, with one "
+                                  "match or like on it that is "
+                                  "in no alternative.");
     search->orders[search->order_count++] = (struct search_order){field, match, is_descending, NO_BYTES};
     return FAULT_NONE;
 }
@@ -67,15 +73,18 @@ static enum fault read_order_field(const struct reader *reader, const struct jso
     const struct schema_field *field;
     if (element->kind != JSON_STRING || !element->value.size)
         return reader_wrong_value(reader, element, "order", expected);
-    bool is_descending = *element->value.data == '-';
-    struct bytes name = {element->value.data + is_descending, element->value.size - is_descending};
+    bool is_descending = *element->value.data == '-', is_likeness = *element->value.data == '~';
+    size_t sign = is_descending || is_likeness;
+    struct bytes name = {element->value.data + sign, element->value.size - sign};
     enum fault fault = find_where_field(reader, search, name, &field);
     if (fault)
         return fault;
     if (field->is_list || field->type == FIELD_HASH)
         return reader_wrong_value(reader, element, "order", "A list and a hash have no order.");
-    if (field->text)
-        return read_rank(reader, element, search, field, is_descending);
+    if (field->text && is_likeness)
+        return reader_wrong_value(reader, element, "order", "A text has no likeness.");
+    if (field->text || is_likeness)
+        return read_rank(reader, element, search, field, is_descending || is_likeness);
     for (size_t i = 0; i < search->order_count; i++)
         if (search->orders[i].field == field)
             return reader_wrong_value(reader, element, "order", "Each field is named once.");
@@ -102,21 +111,14 @@ static enum fault read_order(const struct reader *reader, const struct json *par
     return fault;
 }
 
-/* Of a stranger a page costs what it holds. */
-static enum fault judge_plan(const struct reader *reader, const struct json *param,
-                             const struct search *search)
+/* The index that the search needs, of an item of the class, is missing or not complete. */
+static enum fault refuse_plan(const struct reader *reader, const struct json *param, const char *member,
+                              const struct search *search, enum search_plan plan,
+                              const struct search_need *need)
 {
     struct arena *arena = reader->call->arena;
-    struct schema_index index;
-    enum search_plan plan = search_plan_judge(search, &index);
-    if (plan == SEARCH_PLAN_SERVED || find_search_is_free(reader->call))
-        return FAULT_NONE;
-    if (plan == SEARCH_PLAN_NONE)
-        return reader_wrong(reader, param, "order",
-                            "No index serves this order with these conditions: beside up to three of eq, one "
-                            "is expected to be on the first field of the order.");
     struct builder text = {0};
-    schema_index_write(&text, &index);
+    schema_index_write(&text, &need->index);
     const char *words = arena_copy(arena, text.data, text.size);
     builder_free(&text);
     if (plan == SEARCH_PLAN_BUILDING)
@@ -125,11 +127,30 @@ static enum fault judge_plan(const struct reader *reader, const struct json *par
         reply_fault(reader->call, reader->reply, FAULT_AINDEX,
                     arena_printf(arena, "It needs the index %s of %.*s.%.*s: declare it in the schema.",
                                  words, (int)search->class->name.size, search->class->name.data,
-                                 (int)search->item->name.size, search->item->name.data),
+                                 (int)need->item->name.size, need->item->name.data),
                     arena_copy(arena, search->class->name.data, search->class->name.size),
-                    arena_copy(arena, search->item->name.data, search->item->name.size), words, NULL);
-    reader_place(reader, param, "order");
+                    arena_copy(arena, need->item->name.data, need->item->name.size), words, NULL);
+    reader_place(reader, param, member);
     return fault;
+}
+
+/* Of a stranger a page costs what it holds.  Likeness needs its index of everybody: without one the database
+ * may not know what it is. */
+static enum fault judge_plan(const struct reader *reader, const struct json *param,
+                             const struct search *search)
+{
+    struct search_need need;
+    enum search_plan plan = search_plan_judge_likeness(search, &need);
+    if (plan != SEARCH_PLAN_SERVED)
+        return refuse_plan(reader, param, "where", search, plan, &need);
+    plan = search_plan_judge(search, &need);
+    if (plan == SEARCH_PLAN_SERVED || find_search_is_free(reader->call))
+        return FAULT_NONE;
+    if (plan == SEARCH_PLAN_NONE)
+        return reader_wrong(reader, param, "order",
+                            "No index serves this order with these conditions: beside up to three of eq, one "
+                            "is expected to be on the first field of the order.");
+    return refuse_plan(reader, param, "order", search, plan, &need);
 }
 
 /* --- cursors ------------------------------------------------------------------------------------- */
@@ -169,7 +190,8 @@ struct bytes find_search_question(const struct call *call, const struct search *
         add_condition(&text, &search->seen_version);
     builder_printf(&text, "%d", search->wants_items);
     for (size_t i = 0; i < search->order_count; i++) {
-        builder_printf(&text, ",%d%d", search->orders[i].is_descending, search->orders[i].field->type);
+        builder_printf(&text, ",%d%d%s", search->orders[i].is_descending, search->orders[i].field->type,
+                       search->orders[i].match ? "~" : "");
         signed_text_add_part(&text, search->orders[i].field->name);
     }
     struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};

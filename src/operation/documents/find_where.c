@@ -15,12 +15,17 @@ enum {
 };
 
 const char *const find_where_tests[SEARCH_TESTS] = {
-    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",         [SEARCH_LT] = "lt",      [SEARCH_LE] = "le",
-    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",         [SEARCH_GELE] = "gele",  [SEARCH_GELT] = "gelt",
-    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt",     [SEARCH_NE] = "ne",      [SEARCH_IN] = "in",
-    [SEARCH_NIN] = "nin",   [SEARCH_EXISTS] = "exists", [SEARCH_MATCH] = "match"};
+    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",         [SEARCH_LT] = "lt",       [SEARCH_LE] = "le",
+    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",         [SEARCH_GELE] = "gele",   [SEARCH_GELT] = "gelt",
+    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt",     [SEARCH_NE] = "ne",       [SEARCH_IN] = "in",
+    [SEARCH_NIN] = "nin",   [SEARCH_EXISTS] = "exists", [SEARCH_MATCH] = "match", [SEARCH_LIKE] = "like"};
 
 /* --- a condition --------------------------------------------------------------------------------- */
+
+static bool is_likeable(const struct schema_field *field)
+{
+    return field && !field->is_list && (field->type == FIELD_STRING || field->type == FIELD_FOLDED);
+}
 
 static enum fault read_test(const struct reader *reader, const struct json *element,
                             struct search_condition *condition)
@@ -36,6 +41,9 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
                                 type == FIELD_TEXT
                                     ? "The test match is expected: this field has words."
                                     : "The test match is for fields that are declared with text.");
+        if (i == SEARCH_LIKE && !is_likeable(condition->field))
+            return reader_wrong(reader, element, "t",
+                                "The test like is for fields of type string or folded that are no lists.");
         if (!search_is_whole(condition->test) && i != SEARCH_EXISTS && type == FIELD_HASH)
             return reader_wrong(reader, element, "t",
                                 "One of eq, ne, in, nin, exists is expected: a hash has no order.");
@@ -45,7 +53,8 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
     }
     return reader_wrong(
         reader, element, "t",
-        "One of eq, ne, in, nin, exists, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt, match is expected.");
+        "One of eq, ne, in, nin, exists, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt, match, like is "
+        "expected.");
 }
 
 /* A value of a condition: the member v1 or v2, or an element of it. */
@@ -162,6 +171,23 @@ static enum fault find_where_read_list(const struct reader *reader, const struct
     return fault;
 }
 
+/* The text, and how much alike is enough. */
+static enum fault read_likeness(const struct reader *reader, const struct json *element,
+                                struct search_condition *condition)
+{
+    const struct json *text = json_member(element, "v1"), *least = json_member(element, "v2");
+    double number = SEARCH_LIKE_LEAST;
+    if (!text || text->kind != JSON_STRING || !text->value.size || text->value.size > SEARCH_LIKE_MOST)
+        return reader_wrong(reader, element, "v1", "A string of 1 to 128 bytes is expected.");
+    if (least && least->kind == JSON_NUMBER)
+        number = strtod(arena_copy(reader->call->arena, least->value.data, least->value.size), NULL);
+    if ((least && least->kind != JSON_NUMBER) || number < SEARCH_LIKE_LEAST || number > 1)
+        return reader_wrong(reader, element, "v2", "A number from 0.3 to 1 is expected.");
+    condition->values[0].text = text->value;
+    condition->values[1].number = number;
+    return FAULT_NONE;
+}
+
 /* The values of the test. */
 static enum fault read_values(const struct reader *reader, const struct json *element,
                               struct search_condition *condition)
@@ -169,6 +195,8 @@ static enum fault read_values(const struct reader *reader, const struct json *el
     const struct json *v1 = json_member(element, "v1");
     if (search_has_list(condition->test))
         return find_where_read_list(reader, element, condition);
+    if (condition->test == SEARCH_LIKE)
+        return read_likeness(reader, element, condition);
     if (condition->test != SEARCH_EXISTS)
         return find_where_read_value(reader, &(struct search_place){v1, element, "v1", false}, condition,
                                      &condition->values[0]);
@@ -203,7 +231,7 @@ static enum fault read_condition(const struct reader *reader, const struct json 
     enum fault fault = read_test(reader, element, condition);
     if (!fault)
         fault = read_values(reader, element, condition);
-    if (fault)
+    if (fault || condition->test == SEARCH_LIKE)
         return fault;
     if (!search_has_two(condition->test))
         return json_member(element, "v2")

@@ -131,7 +131,7 @@ function checkMembers(element, members, at) {
 function readCondition(element, field, header, isNegated) {
   const item = element.i ?? '', part = { item, field, header, test: element.t, isNegated }
   const type = field?.type ?? (header === 'id' ? 'string' : 'long'), test = element.t
-  if (type === 'text' || test === 'match') throw unanswered('match')
+  if (type === 'text' || test === 'match' || test === 'like') throw unanswered(type === 'text' ? 'match' : test)
   if (!TESTS.has(test)) throw wrong('t', 'The name of a test is expected.')
   if (type === 'hash' && !WHOLE.has(test) && test !== 'exists') throw wrong('t', 'One of eq, ne, in, nin, exists is expected: a hash has no order.')
   if (test === 'sw' && type !== 'string' && type !== 'folded') throw wrong('t', 'Only strings can start with something.')

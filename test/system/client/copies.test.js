@@ -128,11 +128,12 @@ test('texts are folded as by the database', { skip }, async () => {
 // --- without a server ----------------------------------------------------------------------------
 
 const note = (id, j) => ({ id, v: 1, ct: 1, items: { Main: { c: 'Main', v: 1, j } }, shown: { id } })
-const small = { classes: { Note: { maxLife: 'Main.until', items: { Main: { singleton: true, fields: { at: 'long', words: { text: ['body'] } } } } } } }
+const small = { classes: { Note: { maxLife: 'Main.until', items: { Main: { singleton: true, fields: { at: 'long', title: 'string', words: { text: ['body'] } } } } } } }
 
 test('what only the server answers is refused', () => {
   const code = search => { try { return new Matcher(small, 'Note', 'Main', search).find([]) } catch (fault) { return `${fault.code} ${fault.kind} ${fault.args}` } }
   assert.equal(code({ where: [{ f: 'words', t: 'match', v1: 'bread' }] }), 'ACOPIES refused match')
+  assert.equal(code({ where: [{ f: 'title', t: 'like', v1: 'bread' }], order: '~title' }), 'ACOPIES refused like')
   assert.equal(code({ order: '-words' }), 'ACOPIES refused the rank of words')
   assert.equal(code({ want: { sum: 'at' } }), 'ACOPIES refused totals')
   assert.equal(code({ where: [{ f: 'none', t: 'eq', v1: 1 }] }), 'NFIELD refused Note,Main,none')
