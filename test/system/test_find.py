@@ -173,6 +173,18 @@ def as_field(value, kind):
     return folded(value) if kind.startswith('folded') and value is not None else value
 
 
+def picked(value, paths):
+    """The members that these names lead to, from object to object."""
+    found = {}
+    for name, one in value.items() if isinstance(value, dict) else ():
+        within = [path[1:] for path in paths if path[0] == name]
+        if [] in within:
+            found[name] = one
+        elif within and (part := picked(one, within)):
+            found[name] = part
+    return found
+
+
 class Oracle:
     """All contents, as documents hold them."""
 
@@ -196,7 +208,7 @@ class Oracle:
                 continue
             if all(self.satisfies_group(group, values, fields, (c, id)) for group in param.get('where', [])):
                 j = json.loads(text)
-                j = {name: value for name, value in j.items() if name in param['want']} if isinstance(param.get('want'), list) else j
+                j = picked(j, [[one] if isinstance(one, str) else one for one in param['want']]) if isinstance(param.get('want'), list) else j
                 found.append((id.encode(), key.encode(), {'id': id, **({'k': key} if key else {}), 'v': version, 'j': j}))
         found.sort(key=lambda row: row[:2])
         if isinstance(param.get('want'), list):
@@ -326,7 +338,8 @@ def some_search(chance, stamps=()):
         if stamps and chance.random() < 0.1:
             param[name] = some_stamp(chance, stamps)
     if chance.random() < 0.1:
-        param['want'] = chance.sample(['name', 'tags', 'none', 'size', 'title'], chance.randint(1, 4))
+        param['want'] = chance.sample(['name', 'tags', 'none', 'size', 'title', 'address', ['address'], ['address', 'city'], ['address', 'city', 'city'], PATHS['floor'], PATHS['floor'][:2], ['lines', 'sku'], ['name']],
+                                      chance.randint(1, 5))
     if chance.random() < 0.3:
         test = chance.choice(TESTS)
         values = sorted((chance.choice(IDS + TEXTS[:12]) for _ in range(2)), key=str.encode)

@@ -49,6 +49,8 @@ FOUND = [['p1', 'p2', 'p3'], ['p3', 'p2'], ['p1', 'p2'], ['p6', 'p5', 'p4'], ['p
          ['p1', 'p2', 'p3'],
          ['p4', 'p5'],
          ['p6', 'p5', 'p4', 'p3', 'p2', 'p1'],
+         ['p1', 'p2', 'p3'],
+         ['p1', 'p5', 'p2'],
          ['p4', 'p5'],
          {'count': 3, 'more': True},
          {'count': 6, 'sum': {'size': 145}},
@@ -74,7 +76,7 @@ def posts(stack, tmp_path_factory):
 
 
 def test_each_row_has_its_result():
-    assert len(ROWS) == len(FOUND) == 62
+    assert len(ROWS) == len(FOUND) == 64
 
 
 @pytest.mark.parametrize('row, found', zip(ROWS, FOUND), ids=range(len(FOUND)))

@@ -21,25 +21,80 @@
 
 enum { DEPTH_MOST = 128 }; /* of a content */
 
-/* The members of the content that are wanted, in its order. */
+/* Members that are wanted: each has a name, or names that lead to it from object to object. */
+struct wanted_members {
+    const struct json *list[FIND_MEMBERS_MOST]; /* a string, or an array of strings */
+    size_t count;
+};
+
+static size_t length_of(const struct json *path)
+{
+    return path->kind == JSON_ARRAY ? path->count : 1;
+}
+
+/* The name at this level of the path. */
+static struct bytes name_at(const struct json *path, size_t level)
+{
+    const struct json *name = path->kind == JSON_ARRAY ? path->first : path;
+    while (level-- > 0)
+        name = name->next;
+    return name->value;
+}
+
+/* Sets those that are within the member of this name; true: it is wanted itself. */
+static bool choose_within(const struct wanted_members *wanted, size_t level, struct bytes name,
+                          struct wanted_members *within_r)
+{
+    within_r->count = 0;
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (!bytes_equal(name_at(wanted->list[i], level), name))
+            continue;
+        if (length_of(wanted->list[i]) == level + 1)
+            return true;
+        within_r->list[within_r->count++] = wanted->list[i];
+    }
+    return false;
+}
+
+/* Appends those of an object, in its order; false: there are none, and nothing is appended. */
+static bool write_wanted(struct builder *body, const struct json *object, const struct wanted_members *wanted,
+                         size_t level)
+{
+    const char *before = "{";
+    for (const struct json *one = object->first; one; one = one->next) {
+        struct wanted_members within;
+        size_t size = body->size;
+        bool is_whole = choose_within(wanted, level, one->name, &within);
+        if (!is_whole && (!within.count || one->kind != JSON_OBJECT))
+            continue;
+        builder_add_bytes(body, bytes_of(before));
+        json_add_string(body, one->name);
+        builder_add_text(body, ":");
+        if (is_whole) {
+            builder_add_bytes(body, one->text);
+        } else if (!write_wanted(body, one, &within, level + 1)) {
+            body->size = size;
+            continue;
+        }
+        before = ",";
+    }
+    builder_add_bytes(body, bytes_of(*before == ',' ? "}" : ""));
+    return *before == ',';
+}
+
 static void write_members(struct arena *arena, struct builder *body, const struct json *members,
                           struct bytes content)
 {
+    struct wanted_members wanted = {.count = 0};
     struct json *root;
-    const char *before = "{";
-    bool is_object = json_is_tree(arena, content, DEPTH_MOST, 1, &root) && root->kind == JSON_OBJECT;
-    for (const struct json *one = is_object ? root->first : NULL; one; one = one->next)
-        for (const struct json *member = members->first; member; member = member->next) {
-            if (!bytes_equal(member->value, one->name))
-                continue;
-            builder_add_bytes(body, bytes_of(before));
-            json_add_string(body, one->name);
-            builder_add_text(body, ":");
-            builder_add_bytes(body, one->text);
-            before = ",";
-            break;
-        }
-    builder_add_bytes(body, bytes_of(*before == '{' ? "{}" : "}"));
+    size_t levels = 1;
+    for (const struct json *one = members->first; one; one = one->next) {
+        wanted.list[wanted.count++] = one;
+        levels = length_of(one) > levels ? length_of(one) : levels;
+    }
+    if (!json_is_tree(arena, content, DEPTH_MOST, (int)levels, &root) || root->kind != JSON_OBJECT ||
+        !write_wanted(body, root, &wanted, 0))
+        builder_add_text(body, "{}");
 }
 
 static void write_item(struct arena *arena, struct builder *body, const struct search *search,

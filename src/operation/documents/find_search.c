@@ -19,7 +19,6 @@ enum {
     LIMIT_STANDARD = 100,
     LIMIT_MOST = 1000,
     COUNT_MOST = 100000,
-    MEMBERS_MOST = 32,
     NUMBER_SIZE = 24, /* bytes of a number in a cursor: -2.2250738585072014e-308 */
     VALUE_FIELD_SIZE =
         VALUE_FIELD_MOST + 4 + 64 /* of a string: a long one has a character and a digest behind it */
@@ -236,14 +235,25 @@ static enum fault read_cursor(struct attempt *attempt, const struct reader *read
 
 /* --- the whole ----------------------------------------------------------------------------------- */
 
+static bool is_path(const struct json *list)
+{
+    if (list->kind != JSON_ARRAY || list->is_shallow || !list->count || list->count > SCHEMA_PATH_MOST)
+        return false;
+    for (const struct json *one = list->first; one; one = one->next)
+        if (one->kind != JSON_STRING)
+            return false;
+    return true;
+}
+
 static enum fault read_members(const struct reader *reader, const struct json *want, struct search *search)
 {
-    if (want->is_shallow || !want->count || want->count > MEMBERS_MOST)
+    if (want->is_shallow || !want->count || want->count > FIND_MEMBERS_MOST)
         return reader_wrong_value(reader, want, "want", "A list of 1 to 32 names of members is expected.");
     for (const struct json *one = want->first; one; one = one->next)
-        if (one->kind != JSON_STRING)
+        if (one->kind != JSON_STRING && !is_path(one))
             return reader_wrong_value(reader, one, "want",
-                                      "The name of a member of the content is expected.");
+                                      "The name of a member of the content is expected, or a list of 1 to 8 "
+                                      "names that lead to one.");
     search->wants_items = true;
     search->members = want;
     return FAULT_NONE;

@@ -6,6 +6,8 @@
 #include "operation/cursor.h"
 #include "operation/reader.h"
 
+enum { FIND_MEMBERS_MOST = 32 /* that are wanted */ };
+
 /* Does the search cost what it takes: is it the administrator's, or of a task that no client requested? */
 bool find_search_is_free(const struct call *call);
 /* Reads the search, with the place where its page begins; an error is recorded in the reply. */

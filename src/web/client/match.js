@@ -11,7 +11,7 @@ import { Fault } from './fault.js'
  * @typedef {{id: string, k?: string, v: number, j: any, order: any[], given: Given}} Row */
 
 const DEPTH_MOST = 4, BRANCHES_MOST = 8, CONDITIONS_MOST = 7, LIST_MOST = 100, ORDERS_MOST = 4
-const TEXT_BYTES_MOST = 1024, ELEMENTS_MOST = 1000, FOLDED_GROWTH = 11, MEMBERS_MOST = 32
+const TEXT_BYTES_MOST = 1024, ELEMENTS_MOST = 1000, FOLDED_GROWTH = 11, MEMBERS_MOST = 32, PATH_MOST = 8
 const LIMIT_STANDARD = 100, LIMIT_MOST = 1000, COUNT_MOST = 100_000
 const TESTS = new Set(['eq', 'sw', 'lt', 'le', 'ge', 'gt', 'gele', 'gelt', 'gtle', 'gtlt', 'ne', 'in', 'nin', 'exists'])
 const WHOLE = new Set(['eq', 'ne', 'in', 'nin'])
@@ -226,7 +226,8 @@ function readLimit(limit, most, standard) {
 function checkWanted(want, isSingleton, order) {
   if (typeof want === 'object' && want && !Array.isArray(want)) throw unanswered('totals')
   const isList = Array.isArray(want)
-  if (isList ? !want.length || want.length > MEMBERS_MOST || want.some(one => typeof one !== 'string') : !['ids', 'items', 'docs', 'count'].includes(want)) {
+  const isName = (/** @type {any} */ one) => typeof one === 'string', isPath = (/** @type {any} */ one) => Array.isArray(one) && one.length > 0 && one.length <= PATH_MOST && one.every(isName)
+  if (isList ? !want.length || want.length > MEMBERS_MOST || !want.every(one => isName(one) || isPath(one)) : !['ids', 'items', 'docs', 'count'].includes(want)) {
     throw wrong('want', '"ids", "items", "docs", "count", or a list of 1 to 32 names of members is expected.')
   }
   if (order === undefined) return
@@ -246,9 +247,20 @@ function sort(rows, orders) {
   })
 }
 
-/** @param {Row} row @param {string[] | undefined} members */
+/** The members that these paths lead to, from object to object. @param {any} value @param {string[][]} paths @returns {Record<string, any>} */
+function pick(value, paths) {
+  if (typeof value !== 'object' || !value || Array.isArray(value)) return {}
+  return Object.fromEntries(Object.entries(value).flatMap(([name, one]) => {
+    const within = paths.filter(path => path[0] === name).map(path => path.slice(1))
+    if (!within.length || within.some(path => !path.length)) return within.length ? [[name, one]] : []
+    const part = pick(one, within)
+    return Object.keys(part).length ? [[name, part]] : []
+  }))
+}
+
+/** @param {Row} row @param {(string | string[])[] | undefined} members */
 function itemOf({ id, k, v, j }, members) {
-  const content = !members ? j : Object.fromEntries(Object.entries(j ?? {}).filter(([name]) => typeof j === 'object' && !Array.isArray(j) && members.includes(name)))
+  const content = members ? pick(j, members.map(one => typeof one === 'string' ? [one] : one)) : j
   return k === undefined ? { id, v, j: content } : { id, k, v, j: content }
 }
 

@@ -96,7 +96,7 @@ export interface Search {
   /** A field with words: items have excerpts. */
   marks?: string
   id?: { t: string, v1: unknown, v2?: unknown }, v?: { t: string, v1: unknown, v2?: unknown }, ct?: { t: string, v1: unknown, v2?: unknown }
-  want?: 'ids' | 'items' | 'docs' | 'count' | string[] | { sum?: string | string[], min?: string | string[], max?: string | string[], avg?: string | string[], by?: string | string[] }
+  want?: 'ids' | 'items' | 'docs' | 'count' | (string | string[])[] | { sum?: string | string[], min?: string | string[], max?: string | string[], avg?: string | string[], by?: string | string[] }
 }
 
 /** What `stampd-client/find` must know of the schema of the namespace, written as it is declared there. */

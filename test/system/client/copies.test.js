@@ -54,7 +54,7 @@ function condition(draw, depth) {
 function search(draw, ids, versions) {
   const { one, is } = draw
   const header = (test, values) => ({ t: test, v1: one(values), ...test.length === 4 ? { v2: one(values) } : {} })
-  const all = { where: draw.some(2, () => condition(draw, 0)), want: one(['ids', 'items', 'items', 'docs', 'count', ['s', 'l', 'none']]) }
+  const all = { where: draw.some(2, () => condition(draw, 0)), want: one(['ids', 'items', 'items', 'docs', 'count', ['s', 'l', 'none'], ['s', ['deep', 'a.b'], ['rows', 'cells']], [['deep'], ['deep', 'a.b'], ['none', 's']]]) }
   if (is(0.3)) all.id = header(one(['ge', 'lt', 'gele', 'sw']), ids)
   if (is(0.2)) all.v = header(one(['gt', 'le', 'gtle', 'eq', 'ne']), versions)
   if (is(0.1)) all.ct = header(one(['ge', 'lt']), versions)

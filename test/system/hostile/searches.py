@@ -55,6 +55,8 @@ def cases():
     for what in (0, -1, 1001, 1.5, '1', 2**63, [], {}):
         yield find(f'limit {what!r}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'limit': what})
         yield collection(f'limit {what!r}', 'AARG', {**QUESTION, 'limit': what})
+    for what in ([[]], [[1]], [['x'] * 9], [[['x']]], ['x', []], [['x', None]], [['x']] * 33):
+        yield find(f'want {what!r:.20}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'want': what})
     for what in ('', 'all', 'IDS', 7, [], {}):
         if what != {}:  # totals: only how many
             yield find(f'want {what!r}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'want': what})
