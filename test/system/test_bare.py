@@ -90,6 +90,10 @@ for i in $(seq 500); do
 done
 curl -sS -o /dev/null -w '%{http_code} %{redirect_url}\n' http://www.example.org/demo/ping
 echo LOG
+for i in $(seq 500); do # nginx writes its lines together, once a second
+    grep '"POST /demo/od" 200' /var/log/nginx/access.log && grep '"GET /demo/ping" 301' /var/log/nginx/access.log && break
+    sleep 0.2
+done > /dev/null
 cat /var/log/nginx/access.log
 '''
 

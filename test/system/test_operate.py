@@ -493,7 +493,7 @@ def test_both_families_and_a_log_are_the_default(stack):
     text = ask_stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--acme', '/var/www/acme', '--folder', '/var/cache/nginx')
     for address in ('443 ssl', '[::]:443 ssl', '80', '[::]:80'):
         assert re.search(rf'^ +listen {re.escape(address)}\b.*;$', text, re.M), address
-    assert 'access_log /var/cache/nginx/access.log stampd;' in text and 'pid /var/cache/nginx/nginx.pid;' in text
+    assert 'access_log /var/cache/nginx/access.log stampd buffer=64k flush=1s;' in text and 'pid /var/cache/nginx/nginx.pid;' in text
 
 
 def test_without_a_folder_nginx_has_its_files_on_a_disk(stack):
@@ -501,7 +501,7 @@ def test_without_a_folder_nginx_has_its_files_on_a_disk(stack):
     os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
     text = ask_stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key')
     for line in ('client_body_temp_path /var/lib/nginx/body;', 'fastcgi_temp_path /var/lib/nginx/fastcgi;', 'pid /run/nginx.pid;',
-                 'access_log /var/log/nginx/access.log stampd;', 'error_log /var/log/nginx/error.log warn;'):
+                 'access_log /var/log/nginx/access.log stampd buffer=64k flush=1s;', 'error_log /var/log/nginx/error.log warn;'):
         assert line in text, line
 
 

@@ -258,6 +258,7 @@ static void fill_in_texts(struct filling_in *filling)
     const struct site *site = &options->site;
     const struct template_value texts[] = {
         {"ACCESS_LOG", strcmp(options->access_log, "off") == 0 ? "" : options->access_log},
+        {"ACCESS_LOG_BUFFER", *options->access_log == '/' ? " buffer=64k flush=1s" : ""},
         {"ACME", site->acme},
         {"BLOB_DIRECTORY", settings->blob_directory},
         {"BURST", compose_burst(arena, settings, 1)},
