@@ -128,19 +128,38 @@ static struct bytes ngx_http_stampd_variable(ngx_http_request_t *r, ngx_int_t in
     return value && !value->not_found ? (struct bytes){(const char *)value->data, value->len} : NO_BYTES;
 }
 
-/* Cuts "/ns/doc/Class/id", as it was sent; one with escapes, or with arguments, is for a worker. */
+/* Takes what the text begins with; false: it begins otherwise. */
+static ngx_uint_t ngx_http_stampd_take(struct bytes *text, struct bytes beginning)
+{
+    if (text->size < beginning.size || memcmp(text->data, beginning.data, beginning.size) != 0)
+        return 0;
+    *text = (struct bytes){text->data + beginning.size, text->size - beginning.size};
+    return 1;
+}
+
+static ngx_uint_t ngx_http_stampd_is_literal(char byte)
+{
+    return (unsigned char)byte > ' ' && byte != 0x7f && byte != '%' && byte != '?' && byte != '#' &&
+           byte != '+' && byte != '\\';
+}
+
+/* Cuts "/ns/doc/Class/id", as it was sent; one with escapes, or with arguments, is for a worker.  Of
+ * "/ns/op/get?query" the query, as it was sent, is the id. */
 static ngx_uint_t ngx_http_stampd_cut(ngx_http_request_t *r, struct bytes ns, struct bytes *class_r,
                                       struct bytes *id_r)
 {
     struct bytes rest = {(const char *)r->unparsed_uri.data, r->unparsed_uri.len};
-    static const struct bytes folder = {"/doc/", 5};
-    if (!ns.size || rest.size < 1 + ns.size + folder.size || rest.data[0] != '/' ||
-        memcmp(rest.data + 1, ns.data, ns.size) != 0 ||
-        memcmp(rest.data + 1 + ns.size, folder.data, folder.size) != 0)
+    if (!ns.size || !ngx_http_stampd_take(&rest, BYTES("/")) || !ngx_http_stampd_take(&rest, ns))
         return 0;
-    rest = (struct bytes){rest.data + 1 + ns.size + folder.size, rest.size - 1 - ns.size - folder.size};
+    if (ngx_http_stampd_take(&rest, BYTES("/op/get?"))) {
+        *class_r = BYTES(PUBLIC_GET);
+        *id_r = rest;
+        return rest.size != 0;
+    }
+    if (!ngx_http_stampd_take(&rest, BYTES("/doc/")))
+        return 0;
     for (size_t i = 0; i < rest.size; i++)
-        if ((unsigned char)rest.data[i] <= ' ' || rest.data[i] == 0x7f || strchr("%?#+\\", rest.data[i]))
+        if (!ngx_http_stampd_is_literal(rest.data[i]))
             return 0;
     const char *slash = memchr(rest.data, '/', rest.size);
     if (!slash)
@@ -162,11 +181,11 @@ static ngx_int_t ngx_http_stampd_keep(ngx_http_request_t *r, ngx_str_t *kept, st
     return NGX_OK;
 }
 
-/* The status by If-None-Match; 0: a worker compares it. */
+/* The status by If-None-Match, which operations do not heed; 0: a worker compares it. */
 static ngx_uint_t ngx_http_stampd_status(ngx_http_request_t *r, struct bytes etag)
 {
     ngx_table_elt_t *match = r->headers_in.if_none_match;
-    if (!match)
+    if (!match || !etag.size)
         return NGX_HTTP_OK;
     return bytes_equal((struct bytes){(const char *)match->value.data, match->value.len}, etag)
                ? NGX_HTTP_NOT_MODIFIED
@@ -231,21 +250,23 @@ static ngx_int_t ngx_http_stampd_name_request(ngx_http_request_t *r, ngx_str_t *
     return NGX_OK;
 }
 
-static ngx_uint_t ngx_http_stampd_is_name(const ngx_str_t *name, const char *text)
+static ngx_uint_t ngx_http_stampd_is_name(const ngx_str_t *name, struct bytes text)
 {
-    return name->len == ngx_strlen(text) && ngx_strncasecmp(name->data, (u_char *)text, name->len) == 0;
+    return name->len == text.size && ngx_memcmp(name->data, text.data, text.size) == 0;
 }
 
 static ngx_int_t ngx_http_stampd_add_header(ngx_http_request_t *r, const ngx_str_t *name, ngx_str_t value)
 {
-    if (ngx_http_stampd_is_name(name, "Status") || ngx_http_stampd_is_name(name, "Content-Length"))
+    if (ngx_http_stampd_is_name(name, BYTES("Status")) ||
+        ngx_http_stampd_is_name(name, BYTES("Content-Length")))
         return NGX_OK;
-    if (ngx_http_stampd_is_name(name, "Content-Type")) {
+    if (ngx_http_stampd_is_name(name, BYTES("Content-Type"))) {
         r->headers_out.content_type = value;
         r->headers_out.content_type_len = value.len;
         return NGX_OK;
     }
-    if (ngx_http_stampd_is_name(name, "X-Request-Id") && ngx_http_stampd_name_request(r, &value) != NGX_OK)
+    if (ngx_http_stampd_is_name(name, BYTES("X-Request-Id")) &&
+        ngx_http_stampd_name_request(r, &value) != NGX_OK)
         return NGX_ERROR;
     ngx_table_elt_t *header = ngx_list_push(&r->headers_out.headers);
     if (!header)
@@ -254,7 +275,7 @@ static ngx_int_t ngx_http_stampd_add_header(ngx_http_request_t *r, const ngx_str
     header->hash = 1;
     header->key = *name;
     header->value = value;
-    if (ngx_http_stampd_is_name(name, "ETag"))
+    if (ngx_http_stampd_is_name(name, BYTES("ETag")))
         r->headers_out.etag = header;
     return NGX_OK;
 }

@@ -39,14 +39,21 @@ uint64_t public_reads_form(const struct settings *settings)
 
 /* --- before --- */
 
+/* The operation `get`, which no module replaces. */
+static bool is_get(const struct call *call)
+{
+    return call->route == CALL_OPERATION && bytes_equal(call->operation, BYTES("get")) && !call->path_count;
+}
+
 /* A GET as anybody may send it, without anything that decides for some. */
 static bool is_plain_read(const struct call *call)
 {
     const struct resource *resource = call->resource;
     const struct browser *browser = &call->browser;
-    return call->route == CALL_DOCUMENT && call->method == CALL_GET && resource->act == RESOURCE_READ &&
-           !resource->match.is_given && !browser->origin.size && !call->bearer.data && !call->token.data &&
-           !call->cookies.size && !call->build.data && !call->idempotency_key.data;
+    bool is_read = call->route == CALL_DOCUMENT ? resource->act == RESOURCE_READ && !resource->match.is_given
+                                                : is_get(call);
+    return is_read && call->method == CALL_GET && !browser->origin.size && !call->bearer.data &&
+           !call->token.data && !call->cookies.size && !call->build.data && !call->idempotency_key.data;
 }
 
 /* False: a commit may be in flight there. */
@@ -65,18 +72,45 @@ void public_reads_see(struct public_read *public_read, struct worker_context *wo
                       const struct call *call, uint64_t form)
 {
     struct segment *segment = worker_context->segment;
-    struct documents *documents = worker_context->documents;
     const struct bytes class = BYTES("Namespace");
     public_read->form = 0;
     if (!is_plain_read(call))
         return;
     struct public_proof *proofs = public_read->proofs;
-    int ns = documents_ns(documents, call->database);
-    int z = documents_ns(documents, bytes_of(worker_context->settings->z_database));
+    int z = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
     if (note_stamp(&proofs[0], segment, z, class, call->ns) &&
-        note_stamp(&proofs[1], segment, z, class, BYTES("z")) &&
-        note_stamp(&proofs[2], segment, ns, call->resource->class, call->resource->id))
+        note_stamp(&proofs[1], segment, z, class, BYTES("z")))
         public_read->form = form;
+}
+
+/* The document of a call; false: of `get`, it is not the one document, named and nothing else. */
+static bool find_name(const struct call *call, struct bytes *class_r, struct bytes *id_r)
+{
+    if (call->resource) {
+        *class_r = call->resource->class;
+        *id_r = call->resource->id;
+        return true;
+    }
+    const struct json *docs = call->param ? json_member(call->param, "docs") : NULL;
+    const struct json *only = docs && docs->kind == JSON_ARRAY && docs->count == 1 ? docs->first : NULL;
+    if (!only || only->kind != JSON_OBJECT || only->count != 2)
+        return false;
+    const struct json *class = json_member(only, "c"), *id = json_member(only, "id");
+    if (!class || class->kind != JSON_STRING || !id || id->kind != JSON_STRING)
+        return false;
+    *class_r = class->value;
+    *id_r = id->value;
+    return true;
+}
+
+void public_reads_see_document(struct public_read *public_read, struct worker_context *worker_context,
+                               const struct call *call)
+{
+    int ns = documents_ns(worker_context->documents, call->database);
+    struct bytes class, id;
+    if (!find_name(call, &class, &id) ||
+        !note_stamp(&public_read->proofs[2], worker_context->segment, ns, class, id))
+        public_read->form = 0;
 }
 
 /* --- after --- */
@@ -87,14 +121,42 @@ static bool is_for_all(const struct request *request, const struct reply *reply)
     const struct call *call = &request->call;
     const struct response_form *form = &request->form;
     bool is_bare = !call->admin.data && !call->key.data && !call->account.data && !call->session.data &&
-                   !call->syncs && !call->client_copies && !call->resource->age_s &&
-                   !call->caller.account.data;
+                   !call->syncs && !call->client_copies && !call->caller.account.data && !call->body_size;
+    bool is_of_resource = call->resource && !call->resource->age_s && reply->status == STATUS_OK &&
+                          reply->etag && !(reply->etag_view && *reply->etag_view);
     bool is_allowed = call->level == LEVEL_READ || call->level == LEVEL_WRITE;
     return is_bare && is_allowed && !call_is_judged(call) && !call->quotas && !call->is_by_old &&
            !form->has_origins && !form->origin && !form->judged && !reply->fault &&
-           reply->status == STATUS_OK && reply->is_lasting && !(reply->timing && reply->timing->is_shown) &&
-           !reply->cookie && !reply->is_secret && !reply->is_replayed && reply->etag &&
-           !(reply->etag_view && *reply->etag_view);
+           (is_of_resource || is_get(call)) && reply->is_lasting &&
+           !(reply->timing && reply->timing->is_shown) && !reply->cookie && !reply->is_secret &&
+           !reply->is_replayed;
+}
+
+/* Is it the query as encodeURIComponent(JSON.stringify(…)) writes it, and does the id stand there as it is?
+ * A document has one such query, so that nobody fills the segment with one answer under many names. */
+static bool is_usual_query(struct bytes query, struct bytes class, struct bytes id)
+{
+    const struct bytes pieces[] = {BYTES("param=%7B%22docs%22%3A%5B%7B%22c%22%3A%22"), class,
+                                   BYTES("%22%2C%22id%22%3A%22"), id, BYTES("%22%7D%5D%7D")};
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        if (query.size < pieces[i].size || memcmp(query.data, pieces[i].data, pieces[i].size) != 0)
+            return false;
+        query = (struct bytes){query.data + pieces[i].size, query.size - pieces[i].size};
+    }
+    return !query.size;
+}
+
+/* Returns the size of the name in `text_r`; 0: nginx does not answer this request. */
+static size_t name_answer(const struct call *call, struct bytes query, char *text_r)
+{
+    struct bytes class, id;
+    if (!find_name(call, &class, &id))
+        return 0;
+    if (call->resource)
+        return public_view_name(call->database, call->ns, class, id, text_r);
+    return is_usual_query(query, class, id)
+               ? public_view_name(call->database, call->ns, BYTES(PUBLIC_GET), query, text_r)
+               : 0;
 }
 
 /* A head with this status; nginx puts the id of its request in the place of the one there. */
@@ -109,20 +171,22 @@ static void compose(const struct request *request, const struct reply *reply, in
 }
 
 void public_reads_publish(const struct public_read *public_read, struct segment *segment,
-                          const struct request *request, const struct reply *reply)
+                          const struct request *request, struct bytes query, const struct reply *reply)
 {
     const struct call *call = &request->call;
     char text[PUBLIC_NAME_BYTES];
     struct bytes name = {text, 0};
     if (!is_for_all(request, reply))
         return;
-    name.size = public_view_name(call->database, call->ns, call->resource->class, call->resource->id, text);
+    name.size = name_answer(call, query, text);
     if (!name.size)
         return;
     struct builder head = {0}, unchanged = {0}, etag = {0};
     compose(request, reply, STATUS_OK, &head);
-    compose(request, reply, STATUS_NOT_MODIFIED, &unchanged);
-    builder_printf(&etag, "\"%lld\"", (long long)reply->etag);
+    if (reply->etag) {
+        compose(request, reply, STATUS_NOT_MODIFIED, &unchanged);
+        builder_printf(&etag, "\"%lld\"", (long long)reply->etag);
+    }
     const struct public_answer answer = {.etag = builder_bytes(&etag),
                                          .head = builder_bytes(&head),
                                          .unchanged = builder_bytes(&unchanged),

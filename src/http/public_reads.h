@@ -1,9 +1,10 @@
 /* public_reads: puts answers that anybody may have into the segment, where nginx finds them
  * (segment/public_answers.h).
  *
- * That is the answer to a GET of a document that nobody's credentials, rules, filters, quotas or origin have
- * part in, in a namespace whose access is `read` or `open`.  Three documents decide it: the one that is read,
- * and the configurations of the namespace and of z; and the settings, of which it bears a digest. */
+ * That is the answer to a GET of a document, or of the operation `get` for one document, that nobody's
+ * credentials, rules, filters, quotas or origin have part in, in a namespace whose access is `read` or
+ * `open`.  Three documents decide it: the one that is read, and the configurations of the namespace and of z;
+ * and the settings, of which it bears a digest. */
 #ifndef STAMPD_HTTP_PUBLIC_READS_H
 #define STAMPD_HTTP_PUBLIC_READS_H
 
@@ -22,11 +23,14 @@ struct public_read {
 /* The digest of the settings, which all answers bear; 0: with these, workers put none into the segment. */
 uint64_t public_reads_form(const struct settings *settings);
 
-/* Notes the stamps of what will decide the answer, before any of it is read. `form` is not 0. */
+/* Notes the stamps of the configurations, before they are read. `form` is not 0. */
 void public_reads_see(struct public_read *public_read, struct worker_context *worker_context,
                       const struct call *call, uint64_t form);
+/* Then that of the document, once the arguments are known and before it is read.  The form is not 0. */
+void public_reads_see_document(struct public_read *public_read, struct worker_context *worker_context,
+                               const struct call *call);
 /* Puts the answer, which was composed, into the segment, if anybody may have it. */
 void public_reads_publish(const struct public_read *public_read, struct segment *segment,
-                          const struct request *request, const struct reply *reply);
+                          const struct request *request, struct bytes query, const struct reply *reply);
 
 #endif

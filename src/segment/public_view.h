@@ -22,6 +22,9 @@ enum {
     PUBLIC_BEAT_MS = 3000      /* a master that has not beaten for so long is taken for dead */
 };
 
+/* In place of a class, which begins with a capital: the id is the query of an operation `get`. */
+#define PUBLIC_GET "get"
+
 /* A slot, and the stamp under which the answer is the newest. */
 struct public_proof {
     uint64_t tag;
@@ -69,7 +72,7 @@ struct public_view {
 
 /* An answer, in the memory of the copy. */
 struct public_answer {
-    struct bytes etag;            /* with its quotes */
+    struct bytes etag;            /* with its quotes; empty: none, and no 304 */
     struct bytes head, unchanged; /* lines of a CGI head, each with its end: of 200, of 304 */
     struct bytes body;
 };

@@ -23,6 +23,7 @@
 #include "edge/crypto/crypto.h"
 #include "edge/fcgi.h"
 #include "http/cors.h"
+#include "http/path.h"
 #include "http/public_reads.h"
 #include "http/request.h"
 #include "http/response.h"
@@ -279,7 +280,8 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
         response_compose(&request->form, reply, &worker->head);
         crash_at(CRASH_REPLY_COMPOSED);
         if (worker->public_read.form)
-            public_reads_publish(&worker->public_read, worker->heritage->segment, request, reply);
+            public_reads_publish(&worker->public_read, worker->heritage->segment, request,
+                                 path_query(fcgi_parameter(fcgi, BYTES("REQUEST_URI"))), reply);
         return fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request->form, reply));
     }
     if (!reply->fault)
@@ -417,6 +419,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         request.call.is_visitor = is_visitor(worker, fcgi);
         if (is_traced)
             tracing_join(&request.call);
+        if (worker->public_read.form)
+            public_reads_see_document(&worker->public_read, &worker->worker_context, &request.call);
         worker->streaming.outlet.is_head = request.form.is_head;
         if (request.call.route == CALL_TASKS) {
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);

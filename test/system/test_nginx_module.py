@@ -1,5 +1,7 @@
 """The module of nginx (nginx/module): reads that anybody may send are answered from the shared segment.  Its answers are those of
 workers, byte for byte, and none is older than a commit that was acknowledged before."""
+import gzip
+import json
 import os
 import random
 import re
@@ -8,6 +10,7 @@ import socket
 import ssl
 import threading
 import time
+import urllib.parse
 
 import pytest
 
@@ -46,7 +49,18 @@ class Wire:
         self.is_over = b'\r\nConnection: close' in head
         length = re.search(rb'(?i)^content-length: (\d+)', head, re.M)
         has_body = method != 'HEAD' and b' 304 ' not in head.splitlines()[0]
+        if has_body and b'\r\nTransfer-Encoding: chunked' in head:
+            return head + self.read_chunks()
         return head + (self.file.read(int(length[1])) if has_body and length else b'')
+
+    def read_chunks(self):
+        """What they hold; where one ends depends on who has sent it."""
+        content = b''
+        while size := int(self.file.readline(), 16):
+            content += self.file.read(size)
+            assert self.file.readline() == b'\r\n'
+        assert self.file.readline() == b'\r\n'
+        return content
 
     def __enter__(self):
         return self
@@ -132,14 +146,69 @@ def test_what_the_module_answers(stack):
     wait_until(lambda: answered(stack) >= before + 4, what='the count of these answers')
 
 
+def query(class_, id_, ns='lab', text=None):
+    """The address of a `get`, as JavaScript writes it."""
+    text = text or json.dumps({'docs': [{'c': class_, 'id': id_}]}, separators=(',', ':'))
+    return f'/{ns}/op/get?param={urllib.parse.quote(text, safe="!~*()")}'
+
+
+def unpacked(answer):
+    head, body = answer
+    return head, gzip.decompress(body) if body and b'\r\nContent-Encoding: gzip' in head else body
+
+
+def test_answers_of_get_are_those_of_workers(stack):
+    """By the operation `get`, sent as GET: each header and each byte, whatever else the request says."""
+    tag = stack.request('PUT', '/lab/doc/Note/got', json={'items': [{'c': 'Head', 'j': {'a': 1}}, {'c': 'Line', 'k': 'a', 'j': ['é', 'x' * 1500]}]}).headers['ETag']
+    usual = query('Note', 'got')
+    assert by_module(stack, usual)
+    head, body = without_ids(by_module(stack, usual, headers=['Accept-Encoding: gzip']))
+    assert b'\r\nContent-Encoding: gzip' in head and b'"v":' + tag.strip('"').encode() in gzip.decompress(body)
+    paths = [usual, usual + '&', usual + '&lang=en', usual + '&age=1', usual + '#x', usual.replace('?', '?x=1&'), usual.replace('/get?', '/get/?'),
+             usual.replace('/get?', '/%67et?'), usual.replace('/op/', '/OP/'), '//' + usual[1:], usual.replace('%22', '"'), usual.replace('%7B', '%7b'),
+             '/lab/op/get', '/lab/op/get?', '/lab/op/get?param=', '/lab/op/get?param=%7B', query('Note', 'never'), query('note', 'got'),
+             query('Note', 'got', ns='shut'), query('Note', 'got', ns='demo'), query('Note', 'got', ns='nobody'), query('Note', 'x' * 600),
+             query('Note', 'got', text='{"docs":[{"c":"Note","id":"got","age":1}]}'), query('Note', 'got', text='{"docs":[{"id":"got","c":"Note"}]}'),
+             query('Note', 'got', text='{"docs":[{"c":"Note","id":"got"},{"c":"Note","id":"got"}]}'), query('Note', 'got', text='{"docs":[]}')]
+    with Wire(stack) as wire, Wire(stack) as other:
+        for method in ('GET', 'HEAD'):
+            for headers in HEADERS:
+                for path in paths if headers in ((), ('Accept-Encoding: gzip',)) else paths[:3]:
+                    lines = tuple(line.replace('{tag}', tag) for line in headers)
+                    first = unpacked(without_ids(wire.ask(method, path, lines)))
+                    again = unpacked(without_ids(other.ask(method, path, (*lines, 'Range: bytes=0-1'))))  # which a worker answers, and does not heed
+                    assert first == again, (method, path, lines)
+
+
+def test_what_the_module_answers_of_get(stack):
+    stack.request('PUT', '/lab/doc/Note/usual', json={'items': [{'c': 'Head', 'j': 1}]})
+    usual = query('Note', 'usual')
+    before = answered(stack)
+    assert b'"j":1' in by_module(stack, usual)
+    assert b'200 OK' in by_module(stack, usual, 'HEAD')
+    assert b'200 OK' in by_module(stack, usual, headers=['If-None-Match: *'])
+    wait_until(lambda: answered(stack) >= before + 3, what='the count of these answers')
+    tag = stack.request('PUT', '/lab/doc/Note/usual', json={'items': [{'c': 'Head', 'j': 2}]}).headers['ETag'].strip('"')
+    with Wire(stack) as wire:
+        assert b'"v":%d' % int(tag) in wire.ask('GET', usual)
+    unusual = [query('Note', 'usual', text='{"docs":[{"c":"Note","id":"usual" }]}'), usual + '&', query('Note', 'never'),
+               query('Note', 'usual', text='{"docs":[{"c":"Note","id":"usual"},{"c":"Note","id":"plain"}]}')]
+    for path in unusual:  # nobody fills the segment with one answer under many names
+        with Wire(stack) as wire:
+            assert b'200 OK' in wire.ask('GET', path), path
+        with Wire(stack) as wire:
+            assert is_by_module(stack, wire, 'GET', path) is None, path
+
+
 def test_access_that_was_taken_away_is_gone_at_once(stack):
     path = '/lab/doc/Note/taken'
     stack.request('PUT', path, json={'items': [{'c': 'Head', 'j': 1}]})
-    assert by_module(stack, path)
+    assert by_module(stack, path) and by_module(stack, query('Note', 'taken'))
     for mode in ('closed', 'open'):
         stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {'database': 'stampd_lab', 'access': mode}}]}, admin=True)
-        with Wire(stack) as wire:
+        with Wire(stack) as wire, Wire(stack) as other:
             assert (b' 200 OK' in wire.ask('GET', path)) == (mode == 'open')
+            assert (b' 200 OK' in other.ask('GET', query('Note', 'taken'))) == (mode == 'open')
 
 
 def test_it_goes_on_with_a_new_segment(stack):
@@ -176,8 +245,8 @@ def test_no_read_is_stale(stack, kills):
         while not ends.is_set():
             path = random.choice(paths)
             least = max(newest[path], seen.get(path, 0))
-            answer = wire.ask('GET', path)
-            tag = re.search(rb'(?m)^ETag: "(\d+)"', answer)
+            answer = wire.ask('GET', random.choice([path, query('Note', path.rpartition('/')[2])]))
+            tag = re.search(rb'"v":(\d+)', answer)
             if b' 200 OK' not in answer:
                 continue
             seen[path] = int(tag[1])

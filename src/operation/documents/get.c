@@ -145,6 +145,7 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
     struct builder *body = attempt->reply->body;
     struct answer answer = answer_begin(reader->settings, attempt->call->arena, count);
     size_t held = 0;
+    bool is_lasting = true;
     for (size_t i = 0; i < count; i++) {
         const struct document *document, *shown;
         struct view view = {0};
@@ -154,6 +155,7 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
             fault = judge_show(attempt, &shown, &view);
         if (fault)
             return fault;
+        is_lasting = is_lasting && document_exists(document) && document->until == DOCUMENT_FOREVER;
         size_t size = view_size(&view, shown);
         held += view_is_whole(&view) ? shown->block_bytes : size;
         if (!answer_has_room(&answer, body->size, size) || (answer.count && held > answer.most * HELD_MOST))
@@ -168,6 +170,7 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
         if (requests[i].other.data)
             name_namespace(body, start, requests[i].other);
     }
+    attempt->reply->is_lasting = is_lasting;
     return FAULT_NONE;
 }
 
