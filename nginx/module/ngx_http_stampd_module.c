@@ -23,9 +23,9 @@
 
 typedef struct {
     ngx_str_t segment, counts;
-    ngx_int_t ns, database, given_id, token; /* indexes of variables */
-    ngx_uint_t is_used;                      /* in some location */
-    void *memory;                            /* the mapping; NULL: none */
+    ngx_int_t ns, database, given_id; /* indexes of variables */
+    ngx_uint_t is_used;               /* in some location */
+    void *memory;                     /* the mapping; NULL: none */
     size_t size;
     dev_t device;
     ino_t inode;
@@ -232,11 +232,15 @@ static ngx_int_t ngx_http_stampd_handler(ngx_http_request_t *r)
 
 /* --- answering --- */
 
-/* As a worker makes it (src/http/request_id.c), by a key of nginx's own. */
+/* As a worker makes it (src/http/request_id.c), by a key of nginx's own and of the same numbers, in which no
+ * other request is like it. */
 static ngx_int_t ngx_http_stampd_name_request(ngx_http_request_t *r, ngx_str_t *value)
 {
     ngx_http_stampd_main_conf_t *mcf = ngx_http_get_module_main_conf(r, ngx_http_stampd_module);
     struct bytes given = ngx_http_stampd_variable(r, mcf->given_id);
+    const ngx_time_t *now = ngx_timeofday();
+    const uint64_t numbers[] = {(uint64_t)ngx_pid, r->connection->number, r->connection->requests,
+                                (uint64_t)now->sec * 1000 + now->msec};
     uint64_t digest[2];
     if (given.size)
         return ngx_http_stampd_keep(r, value, given);
@@ -244,7 +248,7 @@ static ngx_int_t ngx_http_stampd_name_request(ngx_http_request_t *r, ngx_str_t *
     value->data = ngx_pnalloc(r->pool, value->len);
     if (!value->data)
         return NGX_ERROR;
-    siphash(&ngx_http_stampd_key, ngx_http_stampd_variable(r, mcf->token), digest);
+    siphash(&ngx_http_stampd_key, (struct bytes){(const char *)numbers, sizeof numbers}, digest);
     hex_write_u64(digest[0], (char *)value->data);
     hex_write_u64(digest[1], (char *)value->data + 16);
     return NGX_OK;
@@ -284,8 +288,8 @@ static ngx_int_t ngx_http_stampd_add_header(ngx_http_request_t *r, const ngx_str
 static ngx_int_t ngx_http_stampd_add_headers(ngx_http_request_t *r, ngx_str_t head)
 {
     while (head.len) {
-        u_char *end = ngx_strlchr(head.data, head.data + head.len, '\r');
-        u_char *colon = end ? ngx_strlchr(head.data, end, ':') : NULL;
+        u_char *end = memchr(head.data, '\r', head.len);
+        u_char *colon = end ? memchr(head.data, ':', (size_t)(end - head.data)) : NULL;
         if (!colon || end - colon < 2)
             return NGX_OK;
         ngx_str_t name = {(size_t)(colon - head.data), head.data};
@@ -395,11 +399,10 @@ static ngx_int_t ngx_http_stampd_configure(ngx_conf_t *cf)
     mcf->ns = ngx_http_stampd_index(cf, "stampd_ns");
     mcf->database = ngx_http_stampd_index(cf, "stampd_database");
     mcf->given_id = ngx_http_stampd_index(cf, "stampd_given_id");
-    mcf->token = ngx_http_stampd_index(cf, "stampd_token");
     ngx_http_handler_pt *handler = ngx_array_push(&core->phases[NGX_HTTP_PRECONTENT_PHASE].handlers);
     ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(cf->cycle->pool, 0);
-    if (mcf->ns == NGX_ERROR || mcf->database == NGX_ERROR || mcf->given_id == NGX_ERROR ||
-        mcf->token == NGX_ERROR || !handler || !cleanup)
+    if (mcf->ns == NGX_ERROR || mcf->database == NGX_ERROR || mcf->given_id == NGX_ERROR || !handler ||
+        !cleanup)
         return NGX_ERROR;
     *handler = ngx_http_stampd_handler;
     cleanup->handler = ngx_http_stampd_unmap;

@@ -110,6 +110,24 @@ uint64_t public_view_hash(uint64_t seed, struct bytes name)
 
 /* --- one entry --- */
 
+/* Copies words up to this one, each as a whole; several in each round, since these are most of what a read
+ * executes. */
+static void copy_words(const struct public_entry *entry, size_t first, size_t end, struct public_copy *copy)
+{
+    enum { AT_ONCE = 4 };
+    size_t i = first;
+#define COPY_WORD(n) copy->words[n] = atomic_load_explicit(&entry->words[n], memory_order_relaxed)
+    for (; i + AT_ONCE <= end; i += AT_ONCE) {
+        COPY_WORD(i);
+        COPY_WORD(i + 1);
+        COPY_WORD(i + 2);
+        COPY_WORD(i + 3);
+    }
+    for (; i < end; i++)
+        COPY_WORD(i);
+#undef COPY_WORD
+}
+
 /* Copies the record, whatever it may be; false: a writer was there, or it is too large to be one. */
 static bool copy_record(const struct public_entry *entry, uint64_t hash, struct public_copy *copy)
 {
@@ -117,16 +135,14 @@ static bool copy_record(const struct public_entry *entry, uint64_t hash, struct 
     if (before & PUBLIC_OWNER_MASK || atomic_load_explicit(&entry->hash, memory_order_relaxed) != hash)
         return false;
     struct public_record record;
-    for (size_t i = 0; i < sizeof record / sizeof *copy->words; i++)
-        copy->words[i] = atomic_load_explicit(&entry->words[i], memory_order_relaxed);
+    copy_words(entry, 0, sizeof record / sizeof *copy->words, copy);
     memcpy(&record, copy->words, sizeof record);
     uint64_t text = (uint64_t)record.name_size + record.etag_size + record.head_size + record.unchanged_size +
                     record.body_size;
     if (text > PUBLIC_TEXT_BYTES)
         return false;
     size_t words = (sizeof record + (size_t)text + sizeof *copy->words - 1) / sizeof *copy->words;
-    for (size_t i = sizeof record / sizeof *copy->words; i < words; i++)
-        copy->words[i] = atomic_load_explicit(&entry->words[i], memory_order_relaxed);
+    copy_words(entry, sizeof record / sizeof *copy->words, words, copy);
     atomic_thread_fence(memory_order_acquire); /* the words, then the lock again */
     return public_view_load(&entry->lock) == before;
 }
