@@ -41,6 +41,11 @@ bool bytes_is_utf8(struct bytes text)
 {
     const unsigned char *p = (const unsigned char *)text.data;
     size_t left = text.size;
+    for (uint64_t words[4]; left >= sizeof words; p += sizeof words, left -= sizeof words) {
+        memcpy(words, p, sizeof words); /* most texts are ASCII, or begin so */
+        if ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u)
+            break;
+    }
     while (left) {
         uint64_t word;
         while (left >= sizeof word) { /* eight ASCII bytes at a time */

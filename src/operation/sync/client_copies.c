@@ -44,14 +44,14 @@ static inline const char *read_string(const struct client_copies_scan *scan, con
     return start[size] == '"' ? json_blank_skip(start + size + 1) : NULL;
 }
 
-/* The first eight digits, and the seven that follow. */
-static inline const char *read_stamp(const struct client_copies_scan *scan, const char *at, int64_t *stamp_r)
+/* The first eight digits, and the seven that follow; no blanks behind them. */
+ALWAYS_INLINE const char *read_digits(const struct client_copies_scan *scan, const char *at, int64_t *stamp_r)
 {
     if (!at)
         return NULL;
     *stamp_r = 0;
     if (*at == '0')
-        return json_blank_skip(at + 1);
+        return at + 1;
     if (scan->last - at < STAMP_DIGITS)
         return NULL;
     uint64_t first = swar_load(at), second = swar_load(at + 7);
@@ -59,12 +59,51 @@ static inline const char *read_stamp(const struct client_copies_scan *scan, cons
         return NULL;
     second = (second & ~UINT64_C(0xff)) | '0';
     *stamp_r = (int64_t)(swar_digits(first) * 10000000 + swar_digits(second));
-    return *stamp_r <= STAMP_MAX ? json_blank_skip(at + STAMP_DIGITS) : NULL;
+    return *stamp_r <= STAMP_MAX ? at + STAMP_DIGITS : NULL;
+}
+
+static inline const char *read_stamp(const struct client_copies_scan *scan, const char *at, int64_t *stamp_r)
+{
+    at = read_digits(scan, at, stamp_r);
+    return at ? json_blank_skip(at) : NULL;
+}
+
+/* A text that has to stand there. */
+ALWAYS_INLINE const char *read_text(const struct client_copies_scan *scan, const char *at, struct bytes text)
+{
+    return at && (size_t)(scan->last - at) >= text.size && memcmp(at, text.data, text.size) == 0
+               ? at + text.size
+               : NULL;
+}
+
+/* What follows the opening quote of a string, up to the text that begins with its closing one. */
+ALWAYS_INLINE const char *read_up_to(const struct client_copies_scan *scan, const char *at, struct bytes text,
+                                     struct bytes *value_r)
+{
+    if (!at)
+        return NULL;
+    *value_r = (struct bytes){at, json_fast_size(at, (size_t)(scan->last - at))};
+    return read_text(scan, at + value_r->size, text);
+}
+
+/* The same as read_plain_element, of an element without blanks, as programs write it: each text between its
+ * values is compared at once. */
+static inline const char *read_dense_element(const struct client_copies_scan *scan, const char *at,
+                                             struct document_name *name, struct client_copy *held)
+{
+    at = read_text(scan, at, BYTES("{\"c\":\""));
+    at = read_up_to(scan, at, BYTES("\",\"id\":\""), &name->class);
+    at = read_up_to(scan, at, BYTES("\",\"v\":"), &name->id);
+    at = read_text(scan, read_digits(scan, at, &held->version), BYTES(",\"ct\":"));
+    at = read_text(scan, read_digits(scan, at, &held->ctime), BYTES(",\"dt\":"));
+    at = read_digits(scan, at, &held->dtime);
+    bool is_whole = at && at < scan->last && name->id.size && item_is_class_name(name->class);
+    return is_whole ? read_sign(at, '}') : NULL;
 }
 
 /* Up to its closing brace, which is not the last one. */
-static inline const char *read_plain_element(const struct client_copies_scan *scan, const char *at,
-                                             struct document_name *name, struct client_copy *held)
+static const char *read_plain_element(const struct client_copies_scan *scan, const char *at,
+                                      struct document_name *name, struct client_copy *held)
 {
     at = read_name(scan, read_sign(at, '{'), BYTES("\"c\""));
     at = read_name(scan, read_sign(read_string(scan, at, &name->class), ','), BYTES("\"id\""));
@@ -109,7 +148,9 @@ struct client_copies *client_copies_read_fast(struct arena *arena, struct bytes 
     do {
         struct document_name *name = &client_copies->names[client_copies->count];
         assert(client_copies->count < most);
-        at = read_plain_element(&scan, at, name, &client_copies->held[client_copies->count++]);
+        struct client_copy *held = &client_copies->held[client_copies->count++];
+        const char *after = read_dense_element(&scan, at, name, held);
+        at = after ? after : read_plain_element(&scan, at, name, held);
     } while (at && *at == ',' && (at = json_blank_skip(at + 1)));
     return is_end(&scan, read_sign(at, ']'), others_r) ? client_copies : NULL;
 }
