@@ -22,13 +22,22 @@ char *builder_grow(struct builder *builder, size_t more)
     return data + builder->size;
 }
 
+/* Two digits in each round: most numbers are stamps, which have fifteen. */
 void builder_add_i64(struct builder *builder, int64_t value)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     char digits[20], *p = digits + sizeof digits;
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        *--p = (char)('0' + rest % 10);
-    while (rest /= 10);
+    for (; rest >= 10; rest /= 100) {
+        const char *pair = pairs + 2 * (rest % 100);
+        *--p = pair[1];
+        *--p = pair[0];
+    }
+    if (rest || p == digits + sizeof digits)
+        *--p = (char)('0' + rest);
     if (value < 0)
         *--p = '-';
     builder_add(builder, p, (size_t)(digits + sizeof digits - p));

@@ -62,6 +62,37 @@ static void integers_are_whole_and_fit(void **state UNUSED)
     assert_false(bytes_to_i64(BYTES(" 1"), &n));
 }
 
+static void utf8_is_checked_at_each_place_of_a_long_text(void **state UNUSED)
+{
+    char text[100];
+    for (size_t size = 2; size <= sizeof text; size++)
+        for (size_t place = 0; place + 1 < size; place++) {
+            memset(text, 'a', size);
+            assert_true(bytes_is_utf8((struct bytes){text, size}));
+            text[place] = (char)0xc3;
+            assert_false(bytes_is_utf8((struct bytes){text, size}));
+            text[place + 1] = (char)0xa9;
+            assert_true(bytes_is_utf8((struct bytes){text, size}));
+        }
+}
+
+static void numbers_are_written_as_printf_writes_them(void **state UNUSED)
+{
+    char expected[32];
+    struct builder builder = {0};
+    for (int64_t power = 1; power <= INT64_MAX / 10; power *= 10)
+        for (int step = -11; step <= 11; step++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                int64_t value = sign * (power + step);
+                builder.size = 0;
+                builder_add_i64(&builder, value);
+                int size = snprintf(expected, sizeof expected, "%lld", (long long)value);
+                assert_int_equal(builder.size, size);
+                assert_memory_equal(builder.data, expected, (size_t)size);
+            }
+    builder_free(&builder);
+}
+
 static void a_builder_grows_and_keeps(void **state UNUSED)
 {
     struct builder builder = {0};
@@ -491,6 +522,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(utf8_is_judged_by_rfc_3629),
         cmocka_unit_test(integers_are_whole_and_fit),
+        cmocka_unit_test(utf8_is_checked_at_each_place_of_a_long_text),
+        cmocka_unit_test(numbers_are_written_as_printf_writes_them),
         cmocka_unit_test(a_builder_grows_and_keeps),
         cmocka_unit_test(a_builder_prints_texts_of_any_size),
         cmocka_unit_test(bytes_are_ordered_as_unsigned),

@@ -24,23 +24,26 @@ int64_t waits_since_ms(const struct segment *segment, int index)
     return atomic_load(&segment->waits->slots[index].since_ms);
 }
 
-static bool waits_long(const struct segment *segment, int index, int64_t now_ms)
+static bool waits_long(const struct segment *segment, int index, int64_t since_ms, int64_t now_ms)
 {
-    int64_t since_ms = atomic_load(&segment->waits->slots[index].since_ms);
-    return since_ms && now_ms - since_ms >= WAITS_LONG_MS &&
+    return now_ms - since_ms >= WAITS_LONG_MS &&
            processes_state(segment, index) != PROCESS_FREE && /* a dead process may have left its word */
            processes_instance(segment, index) == processes_instance(segment, segment_index(segment));
 }
 
-/* Those that wait so long, without the process itself; `before_r`: of them those with a lower index. */
+/* Those that wait so long, without the process itself; `before_r`: of them those with a lower index.  Each
+ * commit counts them, and most processes do not wait. */
 static int64_t count_others(const struct segment *segment, int64_t now_ms, int64_t *before_r)
 {
     int64_t count = 0;
+    int processes = processes_count(segment), own = segment_index(segment);
     *before_r = 0;
-    for (int i = 0; i < processes_count(segment); i++) {
-        bool is_one = i != segment_index(segment) && waits_long(segment, i, now_ms);
-        count += is_one;
-        *before_r += is_one && i < segment_index(segment);
+    for (int i = 0; i < processes; i++) {
+        int64_t since_ms = atomic_load(&segment->waits->slots[i].since_ms);
+        if (!since_ms || i == own || !waits_long(segment, i, since_ms, now_ms))
+            continue;
+        count++;
+        *before_r += i < own;
     }
     return count;
 }
