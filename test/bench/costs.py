@@ -1,7 +1,7 @@
 """What requests cost, counted by callgrind and strace, which do not depend on who else uses the machine.
 
-A worker alone (test/bench/lone, its rows in memory) and a nginx alone, with the configuration that stampctl writes, run under one of the
-tools.  Counted are the instructions of what we choose: the program itself, libfcgi, libyajl and the like; of libraries whose code depends on
+A worker alone (test/bench/lone, its rows in memory) and a nginx alone, with the configuration that stampctl writes, without and with the
+module, run under one of the tools.  Counted are the instructions of what we choose: the program itself, libfcgi, libyajl and the like; of libraries whose code depends on
 the processor (libc, libcrypto) and of compiled expressions the calls count instead.
 """
 import http.client
@@ -69,6 +69,7 @@ GUARDED = {
     'worker': ['read, GET', 'read, POST', 'resource', 'resource, 304', 'read of 32', 'synchronisation of 100', 'commit of one', 'record, SET',
                'record, GET'],
     'nginx': ['read, GET', 'resource', 'read of 32', 'commit of one'],
+    'module': ['read, GET', 'resource', 'resource, 304'],
 }
 # What nginx says of every request (nginx/nginx.conf.in).
 ALWAYS = {'STAMPD_REQUEST_ID': '', 'STAMPD_CLIENT': '198.51.100.1', 'STAMPD_NS': 'lab', 'STAMPD_DATABASE': 'stampd_lab', 'STAMPD_TOKEN': '12345-123456-1000-1763715600.123'}
@@ -108,12 +109,12 @@ class Process:
 
 
 class Worker(Process):
-    def __init__(self, folder, *tool, program='lone'):
+    def __init__(self, folder, *tool, program='lone', words=()):
         self.numbers = iter(range(10**6))
         self.path = Path(folder) / 'run/worker-0.sock'
         self.path.parent.mkdir(exist_ok=True)
         self.path.unlink(missing_ok=True)
-        super().__init__([*tool, BUILD / 'test/bench' / program, self.path], lambda: Connection(self.path, timeout=60))
+        super().__init__([*tool, BUILD / 'test/bench' / program, self.path, *words], lambda: Connection(self.path, timeout=60))
 
     def ask(self, case):
         address, param, more = CASES[case]
@@ -128,14 +129,15 @@ class Worker(Process):
 
 class Nginx(Process):
     """One process, before a worker."""
+    module = None
 
     def __init__(self, folder, *tool):
         folder = Path(folder)
         self.numbers = iter(range(10**6))
-        self.worker = Worker(folder)
+        self.worker = Worker(folder, words=['public'] if self.module else [])
         port, context = free_port(), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        configure_nginx(folder, port)
+        configure_nginx(folder, port, self.module)
 
         def connect():
             return context.wrap_socket(socket.create_connection(('127.0.0.1', port), timeout=60))
@@ -162,9 +164,15 @@ class Nginx(Process):
         self.worker.stop()
 
 
-def configure_nginx(folder, port):
+class Module(Nginx):
+    """With the module, which finds in the segment what the worker has answered."""
+    module = BUILD / 'nginx/module/ngx_http_stampd_module.so'
+
+
+def configure_nginx(folder, port, module=None):
     """Its configuration, as `stampctl nginx` and `stampctl ns map` write it for one worker and few namespaces."""
-    (folder / 'stampd.conf').write_text(f'run_directory = {folder}/run\nworkers = 1\n')
+    (folder / 'stampd.conf').write_text(f'run_directory = {folder}/run\nworkers = 1\nsegment = {folder}/run/worker-0.sock.segment\n'
+                                        f'public_answers_mb = {1 if module else 0}\n')
     (folder / 'namespaces.map').write_text('lab stampd_lab;\nrated stampd_rated;\nkept stampd_kept;\n')
     (folder / 'namespaces.map.homes').write_text('map $stampd_ns $stampd_home {\n    default "";\n}\n'
                                                  'map $stampd_body $stampd_workers {\n    large stampd_large;\n    default stampd;\n}\n'
@@ -178,10 +186,10 @@ def configure_nginx(folder, port):
     stampctl('nginx', '--config', folder / 'stampd.conf', '--listen', f'127.0.0.1:{port}', '--probe-listen', f'127.0.0.1:{free_port()}',
              '--certificate', folder / 'certificate.pem', '--key', folder / 'certificate.key', '--folder', folder / 'nginx',
              '--map', folder / 'namespaces.map', '--workers', '1', '--output', folder / 'nginx.conf',
-             environment={'STAMPD_NGINX': str(SOURCE / 'nginx')})
+             environment={'STAMPD_NGINX': str(SOURCE / 'nginx'), 'STAMPD_NGINX_MODULE': str(module or '')})
 
 
-SIDES = {'worker': Worker, 'nginx': Nginx}
+SIDES = {'worker': Worker, 'nginx': Nginx, 'module': Module}
 
 
 # --- instructions ---

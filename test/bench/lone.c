@@ -1,23 +1,35 @@
 /* lone: one worker of stampd with its rows in memory (test/unit/fake_store), for test/bench/count: no master,
  * no nginx, no PostgreSQL, so that what a request costs the worker can be counted.  Ends at SIGTERM.
  *
- *   lone SOCKET */
+ *   lone SOCKET [public]    public: what anybody may read is in the segment for the module of nginx, too */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "edge/fcgi.h"
+#include "http/public_reads.h"
 #include "operation/builtin.h"
 #include "records/records.h"
 #include "segment/counts/limiter.h"
 #include "segment/processes.h"
+#include "segment/public_answers.h"
 #include "segment/segment_open.h"
 #include "serve/heritage.h"
 #include "serve/worker.h"
 #include "test/unit/fake_store.h"
 
-enum { SLOTS = 65536, DOCUMENTS = 100, CONTENT = 2000, COUNTERS = 10000, RECORDS_BYTES = 16 << 20 };
+enum {
+    SLOTS = 65536,
+    DOCUMENTS = 100,
+    CONTENT = 2000,
+    COUNTERS = 10000,
+    RECORDS_BYTES = 16 << 20,
+    PUBLIC_BYTES = 1 << 20
+};
 
 static void open_namespace(void)
 {
@@ -53,25 +65,46 @@ static void use_counters(struct segment *segment)
             fprintf(stderr, "lone: two of %d subjects share a counter\n", COUNTERS);
 }
 
+/* A process of its own in the place of the master, for as long as this one lives. */
+static bool lone_beat(struct segment *segment)
+{
+    public_answers_beat(segment, clock_monotonic_ms());
+    pid_t pid = fork();
+    if (pid)
+        return pid > 0;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        clock_sleep_ms(PUBLIC_BEAT_MS / 10);
+        public_answers_beat(segment, clock_monotonic_ms());
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct settings settings;
     struct segment *segment;
     char problem[256], mapping[256], records[256];
     int index, messages[2], listener;
-    if (argc != 2 || (size_t)snprintf(mapping, sizeof mapping, "%s.segment", argv[1]) >= sizeof mapping ||
+    bool is_public = argc == 3 && strcmp(argv[2], "public") == 0;
+    if (argc != 2 + is_public ||
+        (size_t)snprintf(mapping, sizeof mapping, "%s.segment", argv[1]) >= sizeof mapping ||
         (size_t)snprintf(records, sizeof records, "%s.records", argv[1]) >= sizeof records) {
         fprintf(stderr, "lone: the path of a socket is wanted\n");
         return EXIT_FAILURE;
     }
+    const struct board_sizes sizes = {.slots = SLOTS, .public_answers_bytes = is_public ? PUBLIC_BYTES : 0};
     if (!settings_load(&settings, "/dev/null", problem, sizeof problem) ||
-        !segment_open(&segment, mapping, SLOTS, 0, problem, sizeof problem) ||
+        !segment_open_sized(&segment, mapping, &sizes, problem, sizeof problem) ||
         !records_open(&segment->records, records, RECORDS_BYTES, settings.record_tombstone_s, problem,
                       sizeof problem) ||
         !fcgi_listen(argv[1], FCGI_NO_GROUP, &listener, problem, sizeof problem)) {
         fprintf(stderr, "lone: %s\n", problem);
         return EXIT_FAILURE;
     }
+    settings.public_answers_mb = is_public;
+    public_answers_set_form(segment, public_reads_form(&settings));
+    if (is_public && !lone_beat(segment))
+        return EXIT_FAILURE;
     if (pipe(messages) || processes_take(segment, 1, 1, 1, &index) != 1)
         return EXIT_FAILURE;
     open_namespace();
