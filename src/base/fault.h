@@ -20,6 +20,21 @@ enum fault {
     FAULT_COUNT
 };
 
+/* The first fault of two to eight calls, which are made in their order; none is made behind one that fails.
+ */
+#define FAULT_FIRST(...)                                                                                     \
+    FAULT_FIRST_PICK(__VA_ARGS__, FAULT_FIRST_8, FAULT_FIRST_7, FAULT_FIRST_6, FAULT_FIRST_5, FAULT_FIRST_4, \
+                     FAULT_FIRST_3, FAULT_FIRST_2, )                                                         \
+    (__VA_ARGS__)
+#define FAULT_FIRST_PICK(a, b, c, d, e, f, g, h, name, ...) name
+#define FAULT_FIRST_2(a, b)                                 ((a) ?: (b))
+#define FAULT_FIRST_3(a, ...)                               ((a) ?: FAULT_FIRST_2(__VA_ARGS__))
+#define FAULT_FIRST_4(a, ...)                               ((a) ?: FAULT_FIRST_3(__VA_ARGS__))
+#define FAULT_FIRST_5(a, ...)                               ((a) ?: FAULT_FIRST_4(__VA_ARGS__))
+#define FAULT_FIRST_6(a, ...)                               ((a) ?: FAULT_FIRST_5(__VA_ARGS__))
+#define FAULT_FIRST_7(a, ...)                               ((a) ?: FAULT_FIRST_6(__VA_ARGS__))
+#define FAULT_FIRST_8(a, ...)                               ((a) ?: FAULT_FIRST_7(__VA_ARGS__))
+
 /* What a client does with a request that was refused (fault_table.h). */
 enum fault_remedy { REMEDY_FINAL, REMEDY_AGAIN, REMEDY_HELD, REMEDY_SETUP, REMEDY_SIGN, REMEDY_OVER };
 

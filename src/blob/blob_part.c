@@ -282,9 +282,8 @@ enum fault blob_part_create(struct blob_store *store, struct bytes database, con
     assert(state->note.size <= BLOB_PART_NOTE &&
            (!state->owner.data || state->owner.size == BLOB_PART_OWNER) &&
            (!state->address.data || state->address.size == BLOB_PART_OWNER));
-    enum fault fault = name_record(store, database, bytes_of(id), path);
-    if (!fault)
-        fault = lock_folder(store, path, &folder);
+    enum fault fault =
+        FAULT_FIRST(name_record(store, database, bytes_of(id), path), lock_folder(store, path, &folder));
     if (fault)
         return fault;
     fault = count_all(folder, limits, path, &census);
@@ -315,9 +314,7 @@ enum fault blob_part_look(struct blob_store *store, struct bytes database, struc
     char path[BLOB_PATH];
     int fd;
     struct part_record record;
-    enum fault fault = name_record(store, database, id, path);
-    if (!fault)
-        fault = open_record(path, O_RDONLY, &fd);
+    enum fault fault = FAULT_FIRST(name_record(store, database, id, path), open_record(path, O_RDONLY, &fd));
     if (fault)
         return fault;
     if (!read_record(fd, &record) || !read_state(fd, &record, arena, state_r))
@@ -340,11 +337,9 @@ enum fault blob_part_open(struct blob_store *store, struct bytes database, struc
 {
     struct blob_part *part = ARENA_NEW(arena, struct blob_part);
     *part = (struct blob_part){.store = store, .database = database, .fd = -1};
-    enum fault fault = name_record(store, database, id, part->path);
-    if (!fault)
-        fault = open_record(part->path, O_RDWR, &part->fd);
-    if (!fault)
-        fault = blob_part_hold(part->fd, part->path);
+    enum fault fault =
+        FAULT_FIRST(name_record(store, database, id, part->path), open_record(part->path, O_RDWR, &part->fd),
+                    blob_part_hold(part->fd, part->path));
     if (!fault &&
         (!read_record(part->fd, &part->record) || !read_state(part->fd, &part->record, arena, &part->state)))
         fault = FAULT_NUPLOAD;
@@ -398,9 +393,8 @@ enum fault blob_part_may(struct blob_store *store, struct bytes database, struct
 {
     struct blob_part part = {.store = store, .database = database};
     int fd;
-    enum fault fault = name_record(store, database, id, part.path);
-    if (!fault)
-        fault = open_record(part.path, O_RDONLY, &fd);
+    enum fault fault =
+        FAULT_FIRST(name_record(store, database, id, part.path), open_record(part.path, O_RDONLY, &fd));
     if (fault)
         return fault;
     bool is_whole = read_record(fd, &part.record) && read_state(fd, &part.record, arena, &part.state);
@@ -414,9 +408,8 @@ enum fault blob_part_may_begin(struct blob_store *store, struct bytes database,
 {
     struct census census = {.state = state};
     char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, "part", path);
-    if (!fault)
-        fault = blob_store_walk(path, count_one, &census);
+    enum fault fault = FAULT_FIRST(blob_store_name_folder(store, database, "part", path),
+                                   blob_store_walk(path, count_one, &census));
     return !fault && !fits(&census, limits, limit_r) ? FAULT_XBUSY : fault;
 }
 
@@ -473,8 +466,7 @@ static enum fault restore(struct blob_part *part, int fd, const struct sealed_fi
         blob_store_abandon(restoring.upload);
         return fault;
     }
-    fault = blob_store_suspend(restoring.upload);
-    return fault ? fault : note_stored(part);
+    return FAULT_FIRST(blob_store_suspend(restoring.upload), note_stored(part));
 }
 
 enum fault blob_part_continue(struct blob_part *part, const struct sealed_file_keys *keys,

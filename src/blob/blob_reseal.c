@@ -135,9 +135,9 @@ static enum fault keep_former(struct blob_resealing *resealing)
     char path[BLOB_PATH];
     if (!*resealing->former)
         return FAULT_NONE;
-    enum fault fault = blob_store_name_file(resealing->store, resealing->database, &resealing->name, path);
-    if (!fault)
-        fault = blob_store_make_way(resealing->store, resealing->former);
+    enum fault fault =
+        FAULT_FIRST(blob_store_name_file(resealing->store, resealing->database, &resealing->name, path),
+                    blob_store_make_way(resealing->store, resealing->former));
     if (fault)
         return fault;
     /* The time first: the cleaner goes by it as soon as the file has its second name. */

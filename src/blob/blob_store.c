@@ -559,8 +559,7 @@ enum fault blob_store_remove(struct blob_store *store, struct bytes database,
                              const struct blob_digest *digest)
 {
     char path[BLOB_PATH];
-    enum fault fault = blob_store_name_file(store, database, digest, path);
-    return fault ? fault : remove_path(path);
+    return FAULT_FIRST(blob_store_name_file(store, database, digest, path), remove_path(path));
 }
 
 /* The time of the file becomes that of the mark. */

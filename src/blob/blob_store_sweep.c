@@ -83,9 +83,8 @@ enum fault blob_store_list(struct blob_store *store, struct bytes database, int 
     char path[BLOB_PATH], inside[16];
     assert(shelf >= 0 && shelf < BLOB_SHELVES);
     snprintf(inside, sizeof inside, "%02x", shelf);
-    enum fault fault = blob_store_name_folder(store, database, inside, path);
-    if (!fault)
-        fault = blob_store_walk(path, list_one, &listing);
+    enum fault fault = FAULT_FIRST(blob_store_name_folder(store, database, inside, path),
+                                   blob_store_walk(path, list_one, &listing));
     if (fault)
         free(listing.entries);
     *entries_r = fault ? NULL : listing.entries;
@@ -112,9 +111,8 @@ enum fault blob_store_clear_folder(const struct blob_store *store, struct bytes 
 {
     struct blob_clearing clearing = {.age_s = age_s};
     char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, inside, path);
-    if (!fault)
-        fault = blob_store_walk(path, clear, &clearing);
+    enum fault fault = FAULT_FIRST(blob_store_name_folder(store, database, inside, path),
+                                   blob_store_walk(path, clear, &clearing));
     *removed_r = clearing.removed;
     return fault;
 }
@@ -149,9 +147,8 @@ static enum fault remove_folder(int parent, const char *name, void *context UNUS
 enum fault blob_store_remove_database(struct blob_store *store, struct bytes database)
 {
     char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, "", path);
-    if (!fault)
-        fault = walk_open(open_plain_folder(AT_FDCWD, path), path, remove_folder, NULL);
+    enum fault fault = FAULT_FIRST(blob_store_name_folder(store, database, "", path),
+                                   walk_open(open_plain_folder(AT_FDCWD, path), path, remove_folder, NULL));
     if (!fault && rmdir(path) != 0 && errno != ENOENT)
         fault = blob_store_report("remove", path);
     return fault;

@@ -212,9 +212,8 @@ enum fault transaction_fetch_many(struct transaction *transaction, const struct 
             missing[missing_count++] = names[i];
             continue;
         }
-        enum fault fault = entry->draft ? FAULT_NONE : promote(transaction, entry);
-        if (!fault)
-            fault = count_entry(transaction, entry);
+        enum fault fault = FAULT_FIRST(entry->draft ? FAULT_NONE : promote(transaction, entry),
+                                       count_entry(transaction, entry));
         if (fault)
             return fault;
         drafts_r[i] = entry->draft;
@@ -223,8 +222,8 @@ enum fault transaction_fetch_many(struct transaction *transaction, const struct 
         return FAULT_NONE;
     struct found *found = ARENA_ROOM(transaction->arena, struct found, missing_count);
     await_turns(transaction, missing, missing_count);
-    enum fault fault = find_newest(transaction, missing, missing_count, found);
-    return fault ? fault : open_drafts(transaction, missing, found, missing_count, places);
+    return FAULT_FIRST(find_newest(transaction, missing, missing_count, found),
+                       open_drafts(transaction, missing, found, missing_count, places));
 }
 
 enum fault transaction_fetch(struct transaction *transaction, struct document_name name,

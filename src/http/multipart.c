@@ -323,9 +323,7 @@ enum fault multipart_next(struct multipart *multipart, struct part *part_r, bool
                    ? multipart_refuse(what_r, FAULT_AARG, "Something stands behind the last boundary.")
                    : FAULT_NONE;
     }
-    enum fault fault = end_line(multipart, what_r);
-    if (!fault)
-        fault = take_header(multipart, &header);
+    enum fault fault = FAULT_FIRST(end_line(multipart, what_r), take_header(multipart, &header));
     if (!fault && !part_r->name.data)
         fault = multipart_refuse(what_r, FAULT_AARG, "A part has no name.");
     if (!fault)

@@ -299,12 +299,8 @@ static enum fault read_method(struct live_request *request, struct reply *reply)
 
 static enum fault read_request(struct live_request *request, struct reply *reply)
 {
-    enum fault fault = read_method(request, reply);
-    if (!fault)
-        fault = read_question(request, reply);
-    if (!fault)
-        fault = check_key(request, reply);
-    return fault ? fault : check_room(request, reply);
+    return FAULT_FIRST(read_method(request, reply), read_question(request, reply), check_key(request, reply),
+                       check_room(request, reply));
 }
 
 /* --- answers --- */

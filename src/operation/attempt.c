@@ -155,11 +155,7 @@ static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
     if (!fault && is_late(attempt))
         fault = FAULT_XTIME;
     if (!fault)
-        fault = judge_changes(attempt);
-    if (!fault)
-        fault = configuration_check(attempt);
-    if (!fault)
-        fault = quota_check_bytes(attempt);
+        fault = FAULT_FIRST(judge_changes(attempt), configuration_check(attempt), quota_check_bytes(attempt));
     if (!fault && may_write(attempt))
         fault = quota_limit_owners(attempt);
     if (!fault && commit->complete)

@@ -96,11 +96,11 @@ enum fault classes_schema(struct attempt *attempt, const struct schema **schema_
 
 enum fault classes_confirm(struct attempt *attempt, enum fault refusal)
 {
-    enum fault fault = attempt->schema
+    return FAULT_FIRST(attempt->schema
                            ? store_schema_confirm(documents_store(attempt->worker_context->documents),
                                                   attempt->ns, attempt->call->arena, attempt->schema)
-                           : FAULT_NONE;
-    return fault ? fault : refusal;
+                           : FAULT_NONE,
+                       refusal);
 }
 
 enum fault classes_judge(struct attempt *attempt, struct bytes document_class, struct bytes item_class,

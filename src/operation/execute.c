@@ -84,9 +84,9 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     struct reply *reply = attempt->reply;
     const struct client_copies *syncs;
     struct idempotency *idempotency = NULL;
-    enum fault fault = sync_read(attempt->worker_context, call, reply, &syncs);
-    if (!fault)
-        fault = idempotency_open(attempt->worker_context, call, reply, operation, &idempotency);
+    enum fault fault =
+        FAULT_FIRST(sync_read(attempt->worker_context, call, reply, &syncs),
+                    idempotency_open(attempt->worker_context, call, reply, operation, &idempotency));
     if (fault)
         return fault;
     if (!operation->is_bare)
@@ -194,19 +194,14 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     if (!fault && ns < 0)
         fault = reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
     if (!fault)
-        fault = quota_enter(worker_context->segment, call, reply, ns, operation);
-    if (!fault)
-        fault = client_build_check_namespace(worker_context->settings, call, reply);
+        fault = FAULT_FIRST(quota_enter(worker_context->segment, call, reply, ns, operation),
+                            client_build_check_namespace(worker_context->settings, call, reply));
     if (!fault && !operation)
         fault = access_refuse_unknown(call, reply, call->operation);
     if (!fault)
-        fault = access_check(call, reply, operation);
-    if (!fault)
-        fault = access_check_method(worker_context, call, reply, operation);
-    if (!fault)
-        fault = idempotency_read_dhop(worker_context, call, reply);
-    if (!fault)
-        fault = matches_check_session(call, reply);
+        fault = FAULT_FIRST(
+            access_check(call, reply, operation), access_check_method(worker_context, call, reply, operation),
+            idempotency_read_dhop(worker_context, call, reply), matches_check_session(call, reply));
     if (fault)
         return fault;
     struct attempt attempt = {.operation = operation,
@@ -218,9 +213,7 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     reply->is_secret = operation->is_secret;
     if (call->is_visitor)
         store_set_visitor(documents_store(worker_context->documents), attempt.ns);
-    fault = execute_enter(&attempt);
-    if (!fault)
-        fault = run_cycle(&attempt, operation);
+    fault = FAULT_FIRST(execute_enter(&attempt), run_cycle(&attempt, operation));
     if (fault)
         attempt_note_fault(&attempt);
     explain_reading(worker_context, call, reply, fault);

@@ -26,12 +26,8 @@ static enum fault start_check_query(const struct settings *settings, struct aren
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_timeout_ms = settings->lock_timeout_ms,
     };
-    enum fault fault = pg_open(&options, pg_r);
-    if (!fault)
-        fault = pg_prepare(*pg_r, statement, 1);
-    if (fault)
-        return fault;
-    return pg_run(*pg_r, statement, PG_NO_PARAMS(arena), rows_r);
+    return FAULT_FIRST(pg_open(&options, pg_r), pg_prepare(*pg_r, statement, 1),
+                       pg_run(*pg_r, statement, PG_NO_PARAMS(arena), rows_r));
 }
 
 static bool has_keys(const struct settings *settings, struct arena *arena, const char *database,

@@ -52,8 +52,7 @@ enum fault proof_run(struct pg *pg, struct arena *arena, int64_t limit_ms)
 
 enum fault proof_begin(struct pg *pg, struct arena *arena, int64_t limit_ms, struct lineage_met *met_r)
 {
-    enum fault fault = pg_prepare(pg, &prove, 1);
-    return fault ? fault : run_proof(pg, arena, limit_ms, met_r);
+    return FAULT_FIRST(pg_prepare(pg, &prove, 1), run_proof(pg, arena, limit_ms, met_r));
 }
 
 enum fault proof_look(struct pg *pg, struct arena *arena, struct lineage_met *met_r)
@@ -61,9 +60,7 @@ enum fault proof_look(struct pg *pg, struct arena *arena, struct lineage_met *me
     struct pg_params none;
     struct pg_result *row;
     pg_params_start(&none, arena);
-    enum fault fault = pg_prepare(pg, &look, 1);
-    if (!fault)
-        fault = pg_run(pg, &look, &none, &row);
+    enum fault fault = FAULT_FIRST(pg_prepare(pg, &look, 1), pg_run(pg, &look, &none, &row));
     if (!fault)
         take_met(row, met_r);
     return fault;

@@ -341,10 +341,8 @@ static enum fault open_holder(const struct entering *entering, struct holder *ho
 static enum fault ask_holder(const struct entering *entering, struct holder *holder)
 {
     struct pg_result *row;
-    enum fault fault = holder->pg ? FAULT_NONE : open_holder(entering, holder);
-    if (fault)
-        return fault;
-    fault = pg_run(holder->pg, &holds, PG_NO_PARAMS(entering->arena), &row);
+    enum fault fault = FAULT_FIRST(holder->pg ? FAULT_NONE : open_holder(entering, holder),
+                                   pg_run(holder->pg, &holds, PG_NO_PARAMS(entering->arena), &row));
     if (fault)
         return fault;
     if (pg_rows(row) && pg_get_i64(row, 0, 0) != entering->installation)
@@ -366,9 +364,7 @@ enum fault session_open(const struct settings *settings, struct segment *segment
         entering.ends_others = !fault;
     }
     if (!fault)
-        fault = enter_session(&entering, SESSION_STATEMENTS);
-    if (!fault)
-        fault = verify_session(&entering);
+        fault = FAULT_FIRST(enter_session(&entering, SESSION_STATEMENTS), verify_session(&entering));
     if (!fault && settings->hosts == HOSTS_PAIR)
         fault = ask_holder(&entering, &holder);
     pg_close(holder.pg);

@@ -249,11 +249,8 @@ enum fault store_long_run(struct store *store, int ns, int64_t most_ms, long_wor
     bool again;
     do {
         struct pg *pg;
-        fault = store_long_begin(store, ns, most_ms, &read);
-        if (!fault)
-            fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = work(store, ns, read.limit_ms, context);
+        fault = FAULT_FIRST(store_long_begin(store, ns, most_ms, &read), store_use(store, ns, &pg),
+                            work(store, ns, read.limit_ms, context));
         again = store_long_end(store, ns, &read, &fault);
     } while (again || store_run_again(store, ns, fault, attempt++));
     return fault;

@@ -45,9 +45,7 @@ enum fault store_run(struct store *store, int ns, store_work *work, void *contex
     int attempt = 0;
     do {
         struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = work(store, ns, context);
+        fault = FAULT_FIRST(store_use(store, ns, &pg), work(store, ns, context));
     } while (store_run_again(store, ns, fault, attempt++));
     return fault;
 }
@@ -121,10 +119,7 @@ enum fault store_run_change_again(struct store *store, int ns, enum statement st
 
 enum fault store_run_begin(struct store *store, int ns, struct arena *arena, struct pg **pg_r)
 {
-    enum fault fault = store_connect(store, ns);
-    if (!fault)
-        fault = store_use(store, ns, pg_r);
-    return fault ? fault : pg_pipeline_begin(*pg_r, arena);
+    return FAULT_FIRST(store_connect(store, ns), store_use(store, ns, pg_r), pg_pipeline_begin(*pg_r, arena));
 }
 
 enum fault store_run_end(struct store *store, int ns, struct pg_verdict *verdict_r)

@@ -191,9 +191,8 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
             return FAULT_NONE;
         }
     const char *name = arena_copy(arena, database.data, database.size);
-    enum fault fault = control_connect(reserving->control, name, pg_r);
-    if (!fault)
-        fault = schema_claims_prepare(*pg_r);
+    enum fault fault =
+        FAULT_FIRST(control_connect(reserving->control, name, pg_r), schema_claims_prepare(*pg_r));
     if (fault)
         return fault;
     struct session *session = ARENA_NEW(arena, struct session);
@@ -251,11 +250,9 @@ static enum fault schema_claims_run(struct schema_claims *reserving, const struc
 {
     struct arena *arena = params->arena;
     struct reservations *reservations = NULL;
-    enum fault fault = pg_execute(reserving->pg, "begin; " RESERVATIONS_BEGIN);
-    if (!fault)
-        fault = pg_run(reserving->pg, statement, params, row_r);
-    if (!fault)
-        fault = reservations_collect(arena, reserving->pg, &reservations);
+    enum fault fault = FAULT_FIRST(pg_execute(reserving->pg, "begin; " RESERVATIONS_BEGIN),
+                                   pg_run(reserving->pg, statement, params, row_r),
+                                   reservations_collect(arena, reserving->pg, &reservations));
     if (!fault && reservations)
         fault = reservations_take(reservations, &reserving->sessions);
     if (!fault)

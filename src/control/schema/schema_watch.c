@@ -251,9 +251,8 @@ static enum fault take_turn(struct control *control, struct pg *z, bool is_once,
 static enum fault work(struct control *control, struct pg *z, bool is_once, bool *is_reached_r)
 {
     bool is_own = false, found;
-    enum fault fault = pg_prepare(z, statements, COUNT_OF(statements));
-    if (!fault)
-        fault = take_turn(control, z, is_once, &is_own);
+    enum fault fault =
+        FAULT_FIRST(pg_prepare(z, statements, COUNT_OF(statements)), take_turn(control, z, is_once, &is_own));
     if (!fault && !is_own)
         message_print("another stampctl schema watch is at work");
     while (!fault && is_own) {

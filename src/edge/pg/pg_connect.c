@@ -144,8 +144,7 @@ static enum fault open_at(const struct pg_options *options, const struct pg_host
         connect_verbosely(connection);
 
     *pg_r = pg_create(connection, options->statement_timeout_ms);
-    enum fault fault = pg_connect_judge(*pg_r, options);
-    return fault ? fault : check_settings(*pg_r, options, nonce);
+    return FAULT_FIRST(pg_connect_judge(*pg_r, options), check_settings(*pg_r, options, nonce));
 }
 
 static bool lacks_database(const struct pg *pg)

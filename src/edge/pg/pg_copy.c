@@ -234,13 +234,10 @@ enum fault pg_copy_in(struct pg *pg, const char *sql, struct bytes rows)
 {
     static const char what[] = "copy in";
     uint16_t trailer = UINT16_MAX;
-    enum fault fault = pg_execute_text(pg, sql, PGRES_COPY_IN, what);
-    if (!fault)
-        fault = pg_copy_put(pg, (struct bytes){header, HEADER_SIZE}, what);
-    if (!fault)
-        fault = pg_copy_put(pg, rows, what);
-    if (!fault)
-        fault = pg_copy_put(pg, (struct bytes){(const char *)&trailer, sizeof trailer}, what);
+    enum fault fault =
+        FAULT_FIRST(pg_execute_text(pg, sql, PGRES_COPY_IN, what),
+                    pg_copy_put(pg, (struct bytes){header, HEADER_SIZE}, what), pg_copy_put(pg, rows, what),
+                    pg_copy_put(pg, (struct bytes){(const char *)&trailer, sizeof trailer}, what));
     if (fault)
         return fault;
     if (PQputCopyEnd(pg_connection(pg), NULL) < 0)

@@ -230,9 +230,7 @@ enum fault live_question_read(struct arena *arena, const struct live_source *sou
         .arena = arena, .source = source, .question = question_r, .wrong_r = wrong_r};
     *question_r = (struct live_question){0};
     *wrong_r = "def";
-    enum fault fault = read_query(&reader);
-    if (!fault)
-        fault = live_question_read_body(&reader);
+    enum fault fault = FAULT_FIRST(read_query(&reader), live_question_read_body(&reader));
     if (fault)
         return fault;
     if (question_r->count + question_r->record_count > source->definitions_most ||

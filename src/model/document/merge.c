@@ -108,9 +108,8 @@ static enum fault merge_value(struct arena *arena, struct bytes content, struct 
     bool is_changed = present->kind != JSON_OBJECT;
     const struct json *base = is_changed ? &nothing : present;
     builder_add_text(&text, "{");
-    fault = merge_present(arena, base, wanted, depth + 1, &text, &is_changed);
-    if (!fault)
-        fault = merge_new(arena, base, wanted, depth + 1, &text, &is_changed);
+    fault = FAULT_FIRST(merge_present(arena, base, wanted, depth + 1, &text, &is_changed),
+                        merge_new(arena, base, wanted, depth + 1, &text, &is_changed));
     builder_add_text(&text, "}");
     *merged_r = is_changed ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : content;
     builder_free(&text);

@@ -377,8 +377,7 @@ enum fault access_check(struct call *call, struct reply *reply, const struct ope
 enum fault access_renew(struct worker_context *worker_context, struct call *call, struct reply *reply,
                         const struct operation *operation)
 {
-    enum fault fault = access_enter(worker_context, call, reply);
-    return fault ? fault : access_check(call, reply, operation);
+    return FAULT_FIRST(access_enter(worker_context, call, reply), access_check(call, reply, operation));
 }
 
 enum fault access_check_tasks(struct call *call, struct reply *reply)

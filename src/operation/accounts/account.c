@@ -28,9 +28,8 @@ static enum fault account_set(struct attempt *attempt, const struct reader *read
     struct account_change change = {0};
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "set", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "name address password hidden");
-    if (!fault)
-        fault = account_change_read(reader, wish, &change);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "name address password hidden"),
+                                   account_change_read(reader, wish, &change));
     if (!fault && change.name.data && attempt->call->accounts.needs_confirmation)
         fault = reader_wrong(reader, wish, "name",
                              "Here the confirmed address is the name: set the address, and confirm it.");
@@ -101,11 +100,9 @@ static enum fault account_work(struct attempt *attempt)
     if (!fault && account_gate_is_external(attempt) && account_is_look(attempt->call))
         return show_external(attempt);
     if (!fault)
-        fault = account_gate_fetch_caller(attempt, &draft);
-    if (!fault)
-        fault = account_gate_read(attempt, draft, &account);
-    if (!fault)
-        fault = act(attempt, &reader, draft, &account, &is_deleted);
+        fault = FAULT_FIRST(account_gate_fetch_caller(attempt, &draft),
+                            account_gate_read(attempt, draft, &account),
+                            act(attempt, &reader, draft, &account, &is_deleted));
     if (fault)
         return fault;
     if (is_deleted)

@@ -57,9 +57,8 @@ enum fault account_address_take(struct attempt *attempt, struct bytes address, s
 {
     struct document_name name;
     struct draft *draft;
-    enum fault fault = name_address(attempt, address, true, &name);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, name, &draft);
+    enum fault fault = FAULT_FIRST(name_address(attempt, address, true, &name),
+                                   transaction_fetch(attempt->transaction, name, &draft));
     if (fault)
         return fault;
     draft_create(draft);
@@ -73,9 +72,8 @@ enum fault account_address_leave(struct attempt *attempt, struct bytes address, 
 {
     struct document_name name;
     struct draft *draft;
-    enum fault fault = name_address(attempt, address, false, &name);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, name, &draft);
+    enum fault fault = FAULT_FIRST(name_address(attempt, address, false, &name),
+                                   transaction_fetch(attempt->transaction, name, &draft));
     if (!fault && bytes_equal(account_gate_find_id(attempt, draft), id))
         draft_delete(draft);
     return fault;

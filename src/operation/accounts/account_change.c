@@ -231,9 +231,8 @@ static enum fault visit_page(struct attempt *attempt, struct account_walk *walk,
 {
     struct account_page page;
     size_t visited;
-    enum fault fault = account_walk_list(attempt, walk->class, walk->id, &page);
-    if (!fault)
-        fault = visit_documents(attempt, walk, left, &page, &visited, settled);
+    enum fault fault = FAULT_FIRST(account_walk_list(attempt, walk->class, walk->id, &page),
+                                   visit_documents(attempt, walk, left, &page, &visited, settled));
     if (fault || visited < page.count)
         return fault;
     walk->id = page.more.data ? page.more : BYTES("");
@@ -300,9 +299,8 @@ static enum fault accountclean_work(struct attempt *attempt)
     const struct configuration *own, *z;
     struct account_walk walk = read_walk(attempt);
     size_t forgotten = 0;
-    enum fault fault = reader_members(&reader, attempt->call->param, "");
-    if (!fault)
-        fault = configurations_find(attempt->worker_context, attempt->call, &own, &z);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, ""),
+                                   configurations_find(attempt->worker_context, attempt->call, &own, &z));
     if (fault)
         return fault;
     configurations_hold(own, attempt->call->arena);
@@ -334,20 +332,17 @@ enum fault account_change_read(const struct reader *reader, const struct json *o
     *change_r = (struct account_change){.disabled = json_member(object, "disabled"),
                                         .confirmed = json_member(object, "confirmed"),
                                         .hidden = json_member(object, "hidden")};
-    enum fault fault = account_gate_read_name(reader, object, &change_r->given, &change_r->name);
-    if (!fault)
-        fault = account_gate_read_address(reader, object, &change_r->address);
+    enum fault fault = FAULT_FIRST(account_gate_read_name(reader, object, &change_r->given, &change_r->name),
+                                   account_gate_read_address(reader, object, &change_r->address));
     if (!fault && address && address->kind == JSON_NULL)
         change_r->address = BYTES("");
     if (!fault)
-        fault = account_password_read(reader, object, "password", false, &change_r->password);
-    if (!fault)
-        fault = account_gate_read_roles(reader, object, &change_r->roles);
+        fault = FAULT_FIRST(account_password_read(reader, object, "password", false, &change_r->password),
+                            account_gate_read_roles(reader, object, &change_r->roles));
     bool is_one;
     if (!fault)
-        fault = reader_boolean(reader, object, "disabled", &is_one);
-    if (!fault)
-        fault = reader_boolean(reader, object, "hidden", &is_one);
+        fault = FAULT_FIRST(reader_boolean(reader, object, "disabled", &is_one),
+                            reader_boolean(reader, object, "hidden", &is_one));
     return fault ? fault : reader_boolean(reader, object, "confirmed", &is_one);
 }
 

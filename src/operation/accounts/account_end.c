@@ -78,15 +78,11 @@ static enum fault accountend_work(struct attempt *attempt)
     const struct reader reader = account_gate_reader(attempt);
     struct draft *draft;
     struct bytes id;
-    enum fault fault = reader_members(&reader, attempt->call->param, "account");
-    if (!fault)
-        fault = reader_text(&reader, attempt->call->param, "account", &id);
-    if (!fault)
-        fault = reader_check_length(&reader, attempt->call->param, "account", id);
-    if (!fault)
-        fault = account_gate_find_accounts(attempt);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "account"),
+                                   reader_text(&reader, attempt->call->param, "account", &id),
+                                   reader_check_length(&reader, attempt->call->param, "account", id),
+                                   account_gate_find_accounts(attempt),
+                                   transaction_fetch(attempt->transaction, account_gate_name(id), &draft));
     return fault || !draft_exists(draft) ? fault : account_end_settle(attempt, draft, id);
 }
 
@@ -141,9 +137,8 @@ static bool is_anonymous(struct attempt *attempt, const struct document *documen
 static enum fault account_sweep_plan(struct attempt *attempt, struct account_sweep *sweep, struct bytes id)
 {
     struct draft *draft;
-    enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
-    if (!fault)
-        fault = account_end_plan(attempt, draft, id);
+    enum fault fault = FAULT_FIRST(transaction_fetch(attempt->transaction, account_gate_name(id), &draft),
+                                   account_end_plan(attempt, draft, id));
     sweep->planned += !fault;
     return fault;
 }
@@ -173,9 +168,8 @@ static enum fault account_sweep_visit(struct attempt *attempt, struct account_sw
 {
     struct account_page page;
     size_t visited = 0;
-    enum fault fault = account_walk_list(attempt, BYTES("Account"), sweep->last, &page);
-    if (!fault)
-        fault = visit_page(attempt, sweep, &page, &visited);
+    enum fault fault = FAULT_FIRST(account_walk_list(attempt, BYTES("Account"), sweep->last, &page),
+                                   visit_page(attempt, sweep, &page, &visited));
     sweep->is_over = !fault && visited == page.count && !page.more.data;
     return fault;
 }
@@ -196,11 +190,9 @@ static enum fault accountsweep_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct draft *draft;
-    enum fault fault = reader_members(&reader, attempt->call->param, "");
-    if (!fault)
-        fault = account_gate_find_accounts(attempt);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, task_sweep_name(), &draft);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&reader, attempt->call->param, ""), account_gate_find_accounts(attempt),
+                    transaction_fetch(attempt->transaction, task_sweep_name(), &draft));
     if (fault)
         return fault;
     const struct ns_accounts *accounts = &attempt->call->accounts;

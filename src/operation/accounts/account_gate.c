@@ -224,12 +224,11 @@ enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, st
     if (fault)
         return fault;
     const char *whose = arena_printf(attempt->call->arena, "%s %.*s", kind, (int)subject.size, subject.data);
-    fault = count_account_gate(attempt, limiter_key(segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
-                               "limit_address_mails", settings->limit_address_mails, HOUR_MS);
-    if (fault)
-        return fault;
-    return count_account_gate(attempt, limiter_key(segment, attempt->ns, KIND_MAILS, BYTES("")),
-                              "limit_namespace_mails", settings->limit_namespace_mails, MINUTE_MS);
+    return FAULT_FIRST(
+        count_account_gate(attempt, limiter_key(segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
+                           "limit_address_mails", settings->limit_address_mails, HOUR_MS),
+        count_account_gate(attempt, limiter_key(segment, attempt->ns, KIND_MAILS, BYTES("")),
+                           "limit_namespace_mails", settings->limit_namespace_mails, MINUTE_MS));
 }
 
 void account_gate_forget(struct attempt *attempt, struct bytes name)

@@ -90,9 +90,8 @@ enum fault account_invitation_convert(struct attempt *attempt, const struct acco
     const struct json *param = attempt->call->param, *invited = NULL;
     struct bytes invitation;
     *roles_r = NULL;
-    enum fault fault = reader_text(&reader, param, "invitation", &invitation);
-    if (!fault)
-        fault = account_invitation_check(attempt, invitation);
+    enum fault fault = FAULT_FIRST(reader_text(&reader, param, "invitation", &invitation),
+                                   account_invitation_check(attempt, invitation));
     if (!fault) /* names that are taken, and digests of passwords */
         fault = account_gate_count(attempt, NO_BYTES);
     if (!fault && invitation.data)

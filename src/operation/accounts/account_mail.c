@@ -56,11 +56,9 @@ enum fault account_mail_plan(struct attempt *attempt, const struct account_mail_
 enum fault account_mail_request(struct attempt *attempt, const struct account_mail_wish *wish,
                                 struct bytes subject)
 {
-    enum fault fault = account_mail_check(attempt);
-    if (!fault)
-        fault = account_gate_count_mail(attempt, letter_word(wish->kind), subject);
-    if (!fault)
-        fault = account_mail_plan(attempt, wish);
+    enum fault fault = FAULT_FIRST(account_mail_check(attempt),
+                                   account_gate_count_mail(attempt, letter_word(wish->kind), subject),
+                                   account_mail_plan(attempt, wish));
     if (!fault)
         builder_add_text(attempt->reply->body, "{\"sent\":true}");
     return fault;
@@ -72,11 +70,9 @@ enum fault account_mail_request_by(struct attempt *attempt, enum letter_kind kin
     const struct json *param = attempt->call->param;
     struct account_mail_wish wish = {.kind = kind};
     struct bytes given, address, lower;
-    enum fault fault = reader_members(&reader, param, "name address");
-    if (!fault)
-        fault = account_gate_read_name(&reader, param, &given, &wish.name);
-    if (!fault)
-        fault = account_mail_read_address(&reader, param, &address, &lower);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, param, "name address"),
+                                   account_gate_read_name(&reader, param, &given, &wish.name),
+                                   account_mail_read_address(&reader, param, &address, &lower));
     if (!fault && (wish.name.data != NULL) == (lower.data != NULL))
         fault = reader_wrong(&reader, param, "name", "Either a name or an address is expected.");
     if (fault)

@@ -21,9 +21,8 @@ enum fault account_proof_check_passkeys(struct attempt *attempt)
 static enum fault check_passkey(struct attempt *attempt, struct draft *draft,
                                 const struct passkey_credential *credential)
 {
-    enum fault fault = account_proof_check_passkeys(attempt);
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
+    enum fault fault =
+        FAULT_FIRST(account_proof_check_passkeys(attempt), account_gate_count(attempt, NO_BYTES));
     return fault ? fault
                  : passkey_credential_use(attempt, PASSKEY_FOR_PROOF, attempt->call->caller.account, draft,
                                           credential);
@@ -33,9 +32,8 @@ static enum fault check_password(struct attempt *attempt, struct draft *draft, c
                                  struct bytes password)
 {
     bool is_right;
-    enum fault fault = account_gate_count(attempt, account->name);
-    if (!fault)
-        fault = account_password_compare(attempt, draft, password, &is_right);
+    enum fault fault = FAULT_FIRST(account_gate_count(attempt, account->name),
+                                   account_password_compare(attempt, draft, password, &is_right));
     if (fault || is_right)
         return fault;
     return account_password_refuse(attempt, "The password is wrong.");

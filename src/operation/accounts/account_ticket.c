@@ -120,8 +120,8 @@ static bool account_ticket_read_content(struct arena *arena, struct bytes conten
 enum fault account_ticket_read(struct attempt *attempt, struct bytes *secret_r)
 {
     const struct reader reader = account_gate_reader(attempt);
-    enum fault fault = account_gate_check(attempt);
-    return fault ? fault : reader_text(&reader, attempt->call->param, "ticket", secret_r);
+    return FAULT_FIRST(account_gate_check(attempt),
+                       reader_text(&reader, attempt->call->param, "ticket", secret_r));
 }
 
 enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, enum letter_kind kind,
@@ -165,13 +165,11 @@ static enum fault ticketend_work(struct attempt *attempt)
     const struct reader reader = account_gate_reader(attempt);
     struct draft *draft;
     struct bytes key;
-    enum fault fault = reader_members(&reader, attempt->call->param, "ticket");
-    if (!fault)
-        fault = reader_text(&reader, attempt->call->param, "ticket", &key);
-    if (!fault)
-        fault = reader_check_length(&reader, attempt->call->param, "ticket", key);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, account_ticket_name_of(key), &draft);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&reader, attempt->call->param, "ticket"),
+                    reader_text(&reader, attempt->call->param, "ticket", &key),
+                    reader_check_length(&reader, attempt->call->param, "ticket", key),
+                    transaction_fetch(attempt->transaction, account_ticket_name_of(key), &draft));
     if (!fault && draft_exists(draft))
         draft_delete(draft);
     return fault;

@@ -31,11 +31,9 @@ static enum fault account_list_read(struct attempt *attempt, const struct reader
 {
     struct bytes prefix, cursor;
     int64_t limit = LIMIT_MOST;
-    enum fault fault = reader_members(reader, wish, "name limit cursor");
-    if (!fault)
-        fault = reader_text(reader, wish, "name", &prefix);
-    if (!fault)
-        fault = reader_text(reader, wish, "cursor", &cursor);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, wish, "name limit cursor"),
+                    reader_text(reader, wish, "name", &prefix), reader_text(reader, wish, "cursor", &cursor));
     if (!fault && cursor.size)
         fault = reader_check_length(reader, wish, "cursor", cursor);
     if (!fault)
@@ -129,9 +127,8 @@ MUST_USE static enum fault account_list_answer(struct attempt *attempt, const st
 {
     struct account_list list;
     struct list_query query;
-    enum fault fault = account_list_read(attempt, reader, wish, &query);
-    if (!fault)
-        fault = account_walk_query(attempt, &query, &list.rows);
+    enum fault fault = FAULT_FIRST(account_list_read(attempt, reader, wish, &query),
+                                   account_walk_query(attempt, &query, &list.rows));
     if (fault)
         return fault;
     list.accounts = list.rows;
@@ -170,8 +167,8 @@ static enum fault administration_fetch(struct attempt *attempt, struct bytes id,
 static enum fault administration_read_id(const struct reader *reader, const struct json *object,
                                          const char *member, struct bytes *id_r)
 {
-    enum fault fault = reader_text(reader, object, member, id_r);
-    return fault ? fault : reader_check_length(reader, object, member, *id_r);
+    return FAULT_FIRST(reader_text(reader, object, member, id_r),
+                       reader_check_length(reader, object, member, *id_r));
 }
 
 /* The account that the members issuer and subject name. */
@@ -179,9 +176,8 @@ static enum fault read_subject(struct attempt *attempt, const struct reader *rea
                                struct bytes *id_r, struct account *account_r)
 {
     struct bytes issuer, subject;
-    enum fault fault = reader_text(reader, wish, "issuer", &issuer);
-    if (!fault)
-        fault = reader_text(reader, wish, "subject", &subject);
+    enum fault fault = FAULT_FIRST(reader_text(reader, wish, "issuer", &issuer),
+                                   reader_text(reader, wish, "subject", &subject));
     if (fault)
         return fault;
     if (!issuer_find(attempt->call->accounts.issuers, issuer))
@@ -221,8 +217,8 @@ static enum fault read_external(struct attempt *attempt, const struct reader *re
 static enum fault read_account(struct attempt *attempt, const struct reader *reader, const struct json *wish,
                                struct bytes *id_r, struct draft **draft_r, struct account *account_r)
 {
-    enum fault fault = administration_read_id(reader, wish, "account", id_r);
-    return fault ? fault : administration_fetch(attempt, *id_r, draft_r, account_r);
+    return FAULT_FIRST(administration_read_id(reader, wish, "account", id_r),
+                       administration_fetch(attempt, *id_r, draft_r, account_r));
 }
 
 static void administration_answer(struct attempt *attempt, struct bytes id, const struct draft *draft,
@@ -244,9 +240,8 @@ static enum fault administration_get(struct attempt *attempt, const struct reade
     struct account account;
     struct draft *draft;
     struct bytes id;
-    enum fault fault = administration_read_id(reader, attempt->call->param, "get", &id);
-    if (!fault)
-        fault = administration_fetch(attempt, id, &draft, &account);
+    enum fault fault = FAULT_FIRST(administration_read_id(reader, attempt->call->param, "get", &id),
+                                   administration_fetch(attempt, id, &draft, &account));
     if (!fault)
         administration_answer(attempt, id, draft, &account);
     return fault;
@@ -258,9 +253,8 @@ static enum fault find_external(struct attempt *attempt, const struct reader *re
     struct account account;
     struct draft *draft;
     struct bytes id;
-    enum fault fault = reader_members(reader, wish, "issuer subject");
-    if (!fault)
-        fault = read_external(attempt, reader, wish, &id, &draft, &account);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "issuer subject"),
+                                   read_external(attempt, reader, wish, &id, &draft, &account));
     if (!fault && !draft_exists(draft))
         account.created = 0;
     if (!fault)
@@ -299,9 +293,8 @@ static enum fault administration_create(struct attempt *attempt, const struct re
     struct account_change change;
     struct draft *draft;
     struct bytes id = account_session_new_id(attempt);
-    enum fault fault = reader_members(reader, wish, "name address confirmed password roles");
-    if (!fault)
-        fault = account_change_read(reader, wish, &change);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "name address confirmed password roles"),
+                                   account_change_read(reader, wish, &change));
     if (!fault && (!change.name.data || !change.password.data))
         fault = reader_wrong(reader, wish, change.name.data ? "password" : "name",
                              "A name and a password are expected.");
@@ -323,13 +316,10 @@ static enum fault set_external(struct attempt *attempt, const struct reader *rea
     struct account_change change;
     struct draft *draft;
     struct bytes id;
-    enum fault fault = reader_members(reader, wish, "account issuer subject roles disabled");
-    if (!fault)
-        fault = account_change_read(reader, wish, &change);
-    if (!fault)
-        fault = read_external(attempt, reader, wish, &id, &draft, &account);
-    if (!fault)
-        fault = account_change_apply(attempt, draft, id, &account, &change);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "account issuer subject roles disabled"),
+                                   account_change_read(reader, wish, &change),
+                                   read_external(attempt, reader, wish, &id, &draft, &account),
+                                   account_change_apply(attempt, draft, id, &account, &change));
     if (!fault)
         administration_answer(attempt, id, draft, &account);
     return fault;
@@ -355,9 +345,8 @@ static enum fault administration_set(struct attempt *attempt, const struct reade
     enum fault fault =
         reader_members(reader, wish, "account name address confirmed password roles disabled hidden");
     if (!fault)
-        fault = account_change_read(reader, wish, &change);
-    if (!fault)
-        fault = read_account(attempt, reader, wish, &id, &draft, &account);
+        fault = FAULT_FIRST(account_change_read(reader, wish, &change),
+                            read_account(attempt, reader, wish, &id, &draft, &account));
     bool has_name = !fault && (account.name.size || change.name.data);
     bool has_password =
         !fault && (change.password.data || draft_find_item(draft, BYTES("Secret"), BYTES("")));
@@ -381,11 +370,9 @@ static enum fault invite(struct attempt *attempt, const struct reader *reader, c
     struct draft *ticket;
     struct bytes key, secret = account_session_new_secret(attempt, &key);
     int64_t days;
-    enum fault fault = reader_members(reader, wish, "roles days");
-    if (!fault)
-        fault = account_gate_read_roles(reader, wish, &roles);
-    if (!fault)
-        fault = reader_integer(reader, wish, "days", 1, INVITATION_DAYS_MOST, INVITATION_DAYS, &days);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, wish, "roles days"), account_gate_read_roles(reader, wish, &roles),
+                    reader_integer(reader, wish, "days", 1, INVITATION_DAYS_MOST, INVITATION_DAYS, &days));
     const struct document_name name = {BYTES("Ticket"), key};
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name, &ticket);
@@ -430,16 +417,14 @@ static enum fault key(struct attempt *attempt, const struct reader *reader, cons
     const struct json *roles;
     struct draft *draft;
     struct bytes id, label;
-    enum fault fault = reader_members(reader, wish, "account label roles");
-    if (!fault)
-        fault = reader_text(reader, wish, "label", &label);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "account label roles"),
+                                   reader_text(reader, wish, "label", &label));
     if (!fault && !account_is_device(label))
         fault =
             reader_wrong(reader, wish, "label", "At most 200 bytes without control characters are expected.");
     if (!fault)
-        fault = account_gate_read_roles(reader, wish, &roles);
-    if (!fault)
-        fault = fetch_for_key(attempt, reader, wish, &id, &draft);
+        fault = FAULT_FIRST(account_gate_read_roles(reader, wish, &roles),
+                            fetch_for_key(attempt, reader, wish, &id, &draft));
     if (fault)
         return fault;
     if (roles)
@@ -475,11 +460,9 @@ static enum fault revoke(struct attempt *attempt, const struct reader *reader, c
     struct account account;
     struct draft *draft;
     struct bytes id, session, passkey;
-    enum fault fault = reader_members(reader, wish, "account session passkey");
-    if (!fault)
-        fault = reader_text(reader, wish, "session", &session);
-    if (!fault)
-        fault = reader_text(reader, wish, "passkey", &passkey);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "account session passkey"),
+                                   reader_text(reader, wish, "session", &session),
+                                   reader_text(reader, wish, "passkey", &passkey));
     if (!fault && passkey.data)
         return revoke_passkey(attempt, reader, wish, passkey);
     if (!fault && session.data && session.size != ACCOUNT_SESSION_NAME)
@@ -537,9 +520,9 @@ static enum fault accounts_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     const struct json *param = attempt->call->param;
-    enum fault fault = account_gate_check(attempt);
-    if (!fault)
-        fault = reader_members(&reader, param, "find get list create set invite key revoke delete");
+    enum fault fault =
+        FAULT_FIRST(account_gate_check(attempt),
+                    reader_members(&reader, param, "find get list create set invite key revoke delete"));
     if (fault)
         return fault;
     if (!param || param->kind != JSON_OBJECT || !param->first || param->first->next)

@@ -21,11 +21,9 @@ static enum fault request_mail(struct attempt *attempt, const struct reader *rea
     struct account account;
     struct draft *draft;
     struct bytes lower;
-    enum fault fault = reader_members(reader, attempt->call->param, "");
-    if (!fault)
-        fault = account_gate_fetch_caller(attempt, &draft);
-    if (!fault)
-        fault = account_gate_read(attempt, draft, &account);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, attempt->call->param, ""),
+                    account_gate_fetch_caller(attempt, &draft), account_gate_read(attempt, draft, &account));
     if (fault)
         return fault;
     if (account.is_confirmed || !letter_is_address(account.address) ||
@@ -98,13 +96,10 @@ static enum fault confirm(struct attempt *attempt, const struct reader *reader, 
     struct account_change change = {.confirmed = &yes};
     struct account account;
     struct draft *draft;
-    enum fault fault = reader_members(reader, attempt->call->param, "ticket password invitation");
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
-    if (!fault)
-        fault = account_ticket_fetch(attempt, secret, LETTER_CONFIRM, &ticket);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, account_gate_name(ticket.account), &draft);
+    enum fault fault = FAULT_FIRST(
+        reader_members(reader, attempt->call->param, "ticket password invitation"),
+        account_gate_count(attempt, NO_BYTES), account_ticket_fetch(attempt, secret, LETTER_CONFIRM, &ticket),
+        transaction_fetch(attempt->transaction, account_gate_name(ticket.account), &draft));
     if (!fault && !draft_exists(draft))
         fault = account_ticket_refuse(attempt);
     if (!fault)
@@ -131,10 +126,8 @@ static enum fault confirm_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct bytes secret;
-    enum fault fault = account_ticket_read(attempt, &secret);
-    if (fault)
-        return fault;
-    return secret.data ? confirm(attempt, &reader, secret) : request_mail(attempt, &reader);
+    return FAULT_FIRST(account_ticket_read(attempt, &secret),
+                       secret.data ? confirm(attempt, &reader, secret) : request_mail(attempt, &reader));
 }
 
 const struct operation accounts_confirm = {

@@ -15,9 +15,8 @@ struct login_wish {
 static enum fault login_read_wish(const struct reader *reader, const struct json *param,
                                   struct login_wish *wish)
 {
-    enum fault fault = reader_members(reader, param, "name password device cookie");
-    if (!fault)
-        fault = account_gate_read_name(reader, param, &wish->given, &wish->name);
+    enum fault fault = FAULT_FIRST(reader_members(reader, param, "name password device cookie"),
+                                   account_gate_read_name(reader, param, &wish->given, &wish->name));
     if (!fault && !wish->name.data)
         fault = reader_wrong(reader, param, "name", "A name is expected.");
     if (!fault)
@@ -37,9 +36,8 @@ static enum fault login_fetch_account(struct attempt *attempt, const struct logi
         return fault;
     bool is_there;
     *id_r = account_gate_find_id_or_nobody(attempt, login, wish->name, &is_there);
-    fault = transaction_fetch(attempt->transaction, account_gate_name(*id_r), account_r);
-    if (!fault)
-        fault = account_password_compare(attempt, *account_r, wish->password, &is_right);
+    fault = FAULT_FIRST(transaction_fetch(attempt->transaction, account_gate_name(*id_r), account_r),
+                        account_password_compare(attempt, *account_r, wish->password, &is_right));
     if (!fault && is_there && is_right)
         fault = account_gate_read(attempt, *account_r, &account);
     if (!fault && (!is_there || !is_right || account.is_disabled))
@@ -53,13 +51,9 @@ static enum fault login_work(struct attempt *attempt)
     struct login_wish wish = {0};
     struct draft *account;
     struct bytes id;
-    enum fault fault = account_gate_check(attempt);
-    if (!fault)
-        fault = login_read_wish(&reader, attempt->call->param, &wish);
-    if (!fault)
-        fault = account_gate_count(attempt, wish.name);
-    if (!fault)
-        fault = login_fetch_account(attempt, &wish, &id, &account);
+    enum fault fault = FAULT_FIRST(
+        account_gate_check(attempt), login_read_wish(&reader, attempt->call->param, &wish),
+        account_gate_count(attempt, wish.name), login_fetch_account(attempt, &wish, &id, &account));
     if (fault)
         return fault;
     account_gate_forget(attempt, wish.name);
@@ -101,15 +95,11 @@ static enum fault maillogin_begin(struct attempt *attempt, struct bytes secret)
     struct account account;
     struct draft *draft;
     struct bytes name;
-    enum fault fault = reader_members(&reader, param, "ticket device cookie");
-    if (!fault)
-        fault = account_session_read(&reader, param, &session);
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
-    if (!fault)
-        fault = account_ticket_fetch(attempt, secret, LETTER_LOGIN, &ticket);
-    if (!fault)
-        fault = account_ticket_fetch_account(attempt, &ticket, &draft, &account);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&reader, param, "ticket device cookie"),
+                    account_session_read(&reader, param, &session), account_gate_count(attempt, NO_BYTES),
+                    account_ticket_fetch(attempt, secret, LETTER_LOGIN, &ticket),
+                    account_ticket_fetch_account(attempt, &ticket, &draft, &account));
     if (fault)
         return fault;
     account_ticket_use_login(attempt, draft, &ticket);
@@ -122,12 +112,9 @@ static enum fault maillogin_begin(struct attempt *attempt, struct bytes secret)
 static enum fault maillogin_work(struct attempt *attempt)
 {
     struct bytes secret;
-    enum fault fault = maillogin_check(attempt);
-    if (!fault)
-        fault = account_ticket_read(attempt, &secret);
-    if (fault)
-        return fault;
-    return secret.data ? maillogin_begin(attempt, secret) : account_mail_request_by(attempt, LETTER_LOGIN);
+    return FAULT_FIRST(maillogin_check(attempt), account_ticket_read(attempt, &secret),
+                       secret.data ? maillogin_begin(attempt, secret)
+                                   : account_mail_request_by(attempt, LETTER_LOGIN));
 }
 
 const struct operation accounts_maillogin = {

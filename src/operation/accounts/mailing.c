@@ -134,9 +134,9 @@ static enum fault find_way_in(struct attempt *attempt, const struct account_mail
     struct draft *login, *draft;
     struct account account;
     struct document_name name = account_gate_login_name(wish->name);
-    enum fault fault = wish->name.data ? FAULT_NONE : account_address_name(attempt, wish->address, &name);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, name, &login);
+    enum fault fault =
+        FAULT_FIRST(wish->name.data ? FAULT_NONE : account_address_name(attempt, wish->address, &name),
+                    transaction_fetch(attempt->transaction, name, &login));
     if (fault)
         return fault;
     mailing->account = account_gate_find_id(attempt, login);
@@ -293,15 +293,13 @@ static enum fault mailing_read_wish(struct attempt *attempt, struct account_mail
     const struct reader reader = account_gate_reader(attempt);
     const struct json *param = attempt->call->param;
     struct bytes word;
-    enum fault fault = reader_members(&reader, param, "kind name address account");
-    if (!fault)
-        fault = reader_text(&reader, param, "kind", &word);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, param, "kind name address account"),
+                                   reader_text(&reader, param, "kind", &word));
     if (!fault && !letter_find_kind(word, &wish->kind))
         fault = reader_wrong(&reader, param, "kind", "A kind of mail is expected.");
     if (!fault)
-        fault = reader_text(&reader, param, "name", &wish->name);
-    if (!fault)
-        fault = reader_text(&reader, param, "address", &wish->address);
+        fault = FAULT_FIRST(reader_text(&reader, param, "name", &wish->name),
+                            reader_text(&reader, param, "address", &wish->address));
     return fault ? fault : reader_text(&reader, param, "account", &wish->account);
 }
 
@@ -310,17 +308,15 @@ static enum fault accountmail_work(struct attempt *attempt)
     struct account_mail_wish wish = {0};
     struct mailing mailing = {0};
     struct ns_conf conf;
-    enum fault fault = mailing_read_wish(attempt, &wish);
-    if (!fault)
-        fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    enum fault fault = FAULT_FIRST(mailing_read_wish(attempt, &wish),
+                                   access_configuration(attempt->worker_context, attempt->call, &conf));
     bool is_sent =
         !fault && conf.accounts.is_on && (wish.kind != LETTER_LOGIN || conf.accounts.has_mail_login);
     if (is_sent)
         fault = find_receiver(attempt, &wish, &mailing);
     if (fault || !is_sent || !letter_is_address(mailing.to))
         return fault;
-    fault = send_once(attempt, &conf, &mailing);
-    return fault ? fault : write_ticket(attempt, &mailing);
+    return FAULT_FIRST(send_once(attempt, &conf, &mailing), write_ticket(attempt, &mailing));
 }
 
 const struct operation accounts_accountmail = {

@@ -31,19 +31,16 @@ static enum fault register_read_wish(const struct reader *reader, const struct j
     enum fault fault =
         reader_members(reader, param, "name password passkey address invitation device cookie");
     if (!fault)
-        fault = account_gate_read_name(reader, param, &wish->given, &wish->name);
-    if (!fault)
-        fault = passkey_credential_read(reader, param, "passkey", PASSKEY_CREATE, &wish->passkey,
-                                        &wish->has_passkey);
-    if (!fault)
-        fault = account_password_read(reader, param, "password", wish->name.data && !wish->has_passkey,
-                                      &wish->password);
+        fault = FAULT_FIRST(account_gate_read_name(reader, param, &wish->given, &wish->name),
+                            passkey_credential_read(reader, param, "passkey", PASSKEY_CREATE, &wish->passkey,
+                                                    &wish->has_passkey),
+                            account_password_read(reader, param, "password",
+                                                  wish->name.data && !wish->has_passkey, &wish->password));
     if (!fault && wish->password.data && !wish->name.data)
         fault = reader_wrong(reader, param, "name", "A name is expected beside a password.");
     if (!fault)
-        fault = account_gate_read_address(reader, param, &wish->address);
-    if (!fault)
-        fault = reader_text(reader, param, "invitation", &wish->invitation);
+        fault = FAULT_FIRST(account_gate_read_address(reader, param, &wish->address),
+                            reader_text(reader, param, "invitation", &wish->invitation));
     return fault ? fault : account_session_read(reader, param, &wish->session);
 }
 
@@ -70,17 +67,15 @@ static enum fault read_ticket(const struct reader *reader, const struct json *pa
     enum fault fault =
         reader_members(reader, param, "ticket address password passkey invitation device cookie");
     if (!fault)
-        fault = reader_text(reader, param, "ticket", &wish->ticket);
-    if (!fault)
-        fault = account_mail_read_address(reader, param, &wish->address, &wish->lower);
+        fault = FAULT_FIRST(reader_text(reader, param, "ticket", &wish->ticket),
+                            account_mail_read_address(reader, param, &wish->address, &wish->lower));
     if (!fault && wish->ticket.data && wish->address.data)
         fault = reader_wrong(reader, param, "address", "Beside a ticket no address is expected.");
     if (!fault)
-        fault = passkey_credential_read(reader, param, "passkey", PASSKEY_CREATE, &wish->passkey,
-                                        &wish->has_passkey);
-    if (!fault)
-        fault = account_password_read(reader, param, "password", wish->ticket.data && !wish->has_passkey,
-                                      &wish->password);
+        fault = FAULT_FIRST(passkey_credential_read(reader, param, "passkey", PASSKEY_CREATE, &wish->passkey,
+                                                    &wish->has_passkey),
+                            account_password_read(reader, param, "password",
+                                                  wish->ticket.data && !wish->has_passkey, &wish->password));
     if (!fault && wish->password.data && !wish->ticket.data)
         fault = reader_wrong(reader, param, "password", "A password is expected beside a ticket only.");
     if (!fault && wish->has_passkey && wish->address.data)
@@ -144,10 +139,9 @@ static enum fault make_with_passkey(struct attempt *attempt, const struct regist
 {
     struct webauthn_credential verified;
     struct passkey_challenge challenge;
-    enum fault fault = account_proof_check_passkeys(attempt);
-    if (!fault)
-        fault = passkey_credential_verify(attempt, PASSKEY_FOR_REGISTER, NO_BYTES, &wish->passkey, &verified,
-                                          &challenge);
+    enum fault fault = FAULT_FIRST(account_proof_check_passkeys(attempt),
+                                   passkey_credential_verify(attempt, PASSKEY_FOR_REGISTER, NO_BYTES,
+                                                             &wish->passkey, &verified, &challenge));
     if (fault)
         return fault;
     *id_r = challenge.account;
@@ -167,14 +161,10 @@ static enum fault register_work(struct attempt *attempt)
     struct registration_wish wish = {0};
     struct draft *draft;
     bool is_by_mail = attempt->call->accounts.needs_confirmation;
-    enum fault fault = account_gate_check(attempt);
-    if (!fault)
-        fault = is_by_mail ? read_ticket(&reader, attempt->call->param, &wish)
-                           : register_read_wish(&reader, attempt->call->param, &wish);
-    if (!fault)
-        fault = check_registration(attempt, &wish);
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
+    enum fault fault = FAULT_FIRST(account_gate_check(attempt),
+                                   is_by_mail ? read_ticket(&reader, attempt->call->param, &wish)
+                                              : register_read_wish(&reader, attempt->call->param, &wish),
+                                   check_registration(attempt, &wish), account_gate_count(attempt, NO_BYTES));
     if (!fault && wish.address.data && is_by_mail)
         return request_mail(attempt, &wish);
     if (!fault && wish.ticket.data)

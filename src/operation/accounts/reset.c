@@ -16,19 +16,13 @@ static enum fault set_password(struct attempt *attempt, const struct reader *rea
     struct account account;
     struct draft *draft;
     struct bytes password, name;
-    enum fault fault = reader_members(reader, param, "ticket password device cookie");
-    if (!fault)
-        fault = account_password_read(reader, param, "password", true, &password);
-    if (!fault)
-        fault = account_session_read(reader, param, &session);
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
-    if (!fault)
-        fault = account_ticket_fetch(attempt, secret, LETTER_RESET, &ticket);
-    if (!fault)
-        fault = account_ticket_fetch_account(attempt, &ticket, &draft, &account);
-    if (!fault)
-        fault = account_password_set(attempt, draft, password);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, "ticket password device cookie"),
+                    account_password_read(reader, param, "password", true, &password),
+                    account_session_read(reader, param, &session), account_gate_count(attempt, NO_BYTES),
+                    account_ticket_fetch(attempt, secret, LETTER_RESET, &ticket),
+                    account_ticket_fetch_account(attempt, &ticket, &draft, &account),
+                    account_password_set(attempt, draft, password));
     if (fault)
         return fault;
     draft_delete(ticket.draft);
@@ -43,11 +37,9 @@ static enum fault reset_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct bytes secret;
-    enum fault fault = account_ticket_read(attempt, &secret);
-    if (fault)
-        return fault;
-    return secret.data ? set_password(attempt, &reader, secret)
-                       : account_mail_request_by(attempt, LETTER_RESET);
+    return FAULT_FIRST(account_ticket_read(attempt, &secret),
+                       secret.data ? set_password(attempt, &reader, secret)
+                                   : account_mail_request_by(attempt, LETTER_RESET));
 }
 
 const struct operation accounts_reset = {

@@ -15,9 +15,8 @@ static enum fault logout_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct draft *account;
-    enum fault fault = reader_members(&reader, attempt->call->param, "");
-    if (!fault)
-        fault = account_gate_fetch_caller(attempt, &account);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, ""),
+                                   account_gate_fetch_caller(attempt, &account));
     if (fault)
         return fault;
     draft_remove_item(account, BYTES("Sess"), attempt->call->caller_session);
@@ -49,11 +48,9 @@ static enum fault sessions_work(struct attempt *attempt)
     const struct reader reader = account_gate_reader(attempt);
     struct draft *account;
     struct bytes which;
-    enum fault fault = reader_members(&reader, attempt->call->param, "revoke");
-    if (!fault)
-        fault = reader_text(&reader, attempt->call->param, "revoke", &which);
-    if (!fault)
-        fault = account_gate_fetch_caller(attempt, &account);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "revoke"),
+                                   reader_text(&reader, attempt->call->param, "revoke", &which),
+                                   account_gate_fetch_caller(attempt, &account));
     if (fault)
         return fault;
     if (which.data)

@@ -66,11 +66,9 @@ static enum fault read_whom(struct attempt *attempt, struct bytes *name_r, struc
     const struct json *param = attempt->call->param;
     struct bytes given;
     *address_r = NO_BYTES;
-    enum fault fault = reader_members(&reader, param, "name address");
-    if (!fault)
-        fault = account_gate_read_name(&reader, param, &given, name_r);
-    if (!fault)
-        fault = account_mail_read_address(&reader, param, &given, address_r);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, param, "name address"),
+                                   account_gate_read_name(&reader, param, &given, name_r),
+                                   account_mail_read_address(&reader, param, &given, address_r));
     if (!fault && (name_r->data != NULL) == (address_r->data != NULL))
         fault = reader_wrong(&reader, param, "name", "Either a name or an address is expected.");
     bool may_ask_address =
@@ -88,9 +86,9 @@ static enum fault whois_find(struct attempt *attempt, struct bytes name, struct 
     struct account account = {0};
     struct draft *login, *draft;
     bool is_there;
-    enum fault fault = address.data ? account_address_name(attempt, address, &login_name) : FAULT_NONE;
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, login_name, &login);
+    enum fault fault =
+        FAULT_FIRST(address.data ? account_address_name(attempt, address, &login_name) : FAULT_NONE,
+                    transaction_fetch(attempt->transaction, login_name, &login));
     if (fault)
         return fault;
     struct bytes id =
@@ -107,17 +105,10 @@ static enum fault whois_work(struct attempt *attempt)
 {
     struct builder *body = attempt->reply->body;
     struct bytes name, address, id = NO_BYTES;
-    enum fault fault = account_gate_check(attempt);
-    if (!fault)
-        fault = check_caller(attempt);
-    if (!fault)
-        fault = read_whom(attempt, &name, &address);
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
-    if (!fault)
-        fault = account_gate_count_account(attempt);
-    if (!fault)
-        fault = whois_find(attempt, name, address, &id);
+    enum fault fault =
+        FAULT_FIRST(account_gate_check(attempt), check_caller(attempt), read_whom(attempt, &name, &address),
+                    account_gate_count(attempt, NO_BYTES), account_gate_count_account(attempt),
+                    whois_find(attempt, name, address, &id));
     if (fault)
         return fault;
     builder_add_text(body, "{\"account\":");

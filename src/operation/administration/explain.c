@@ -152,12 +152,8 @@ static enum fault explain_cases_run(struct attempt *attempt, const struct reader
 {
     struct cases_table table = {
         .reader = reader, .arena = attempt->call->arena, .documents = {.arena = attempt->call->arena}};
-    enum fault fault = read_root(&table);
-    if (!fault)
-        fault = find_rules(&table, own);
-    if (!fault)
-        fault = explain_cases_read_documents(&table);
-    return fault ? fault : run_explain_cases(&table, attempt->reply->body);
+    return FAULT_FIRST(read_root(&table), find_rules(&table, own), explain_cases_read_documents(&table),
+                       run_explain_cases(&table, attempt->reply->body));
 }
 
 /* --- the operation --- */
@@ -338,13 +334,9 @@ static enum fault explain_work(struct attempt *attempt)
     if (!fault && param && param->kind == JSON_OBJECT && json_member(param, "cases"))
         return explain_cases_run(attempt, &reader, explanation.rights.own->rules);
     if (!fault)
-        fault = reader_members(&reader, param, "c id account roles");
-    if (!fault)
-        fault = reader_name(&reader, param, &name);
-    if (!fault)
-        fault = find_caller(&explanation, &reader);
-    if (!fault)
-        fault = explain_load(attempt, name.class, name.id, &explanation.document);
+        fault = FAULT_FIRST(reader_members(&reader, param, "c id account roles"),
+                            reader_name(&reader, param, &name), find_caller(&explanation, &reader),
+                            explain_load(attempt, name.class, name.id, &explanation.document));
     return fault ? fault : explain_explain(&explanation);
 }
 

@@ -59,11 +59,9 @@ static enum fault find_part(const struct reader *reader, const struct json *elem
 static enum fault read_bytes(const struct reader *reader, const struct json *element, struct bytes *bytes_r)
 {
     struct bytes text, encoded, part;
-    enum fault fault = reader_text(reader, element, "s", &text);
-    if (!fault)
-        fault = reader_text(reader, element, "b64", &encoded);
-    if (!fault)
-        fault = reader_text(reader, element, "file", &part);
+    enum fault fault =
+        FAULT_FIRST(reader_text(reader, element, "s", &text), reader_text(reader, element, "b64", &encoded),
+                    reader_text(reader, element, "file", &part));
     if (fault)
         return fault;
     if ((text.data != NULL) + (encoded.data != NULL) + (part.data != NULL) != 1)
@@ -78,9 +76,8 @@ static enum fault read_type(const struct reader *reader, const struct json *elem
                             struct file_change *change)
 {
     struct bytes type, policy;
-    enum fault fault = reader_text(reader, element, "type", &type);
-    if (!fault)
-        fault = reader_text(reader, element, "policy", &policy);
+    enum fault fault = FAULT_FIRST(reader_text(reader, element, "type", &type),
+                                   reader_text(reader, element, "policy", &policy));
     if (fault)
         return fault;
     const char *standard = resource_file_type(change->path);
@@ -116,15 +113,11 @@ static enum fault files_read_file(const struct reader *reader, const struct json
         return reader_wrong_value(reader, element, "files",
                                   "Objects with path, type, policy and one of s, b64, file are expected.");
     change->at = element;
-    enum fault fault = reader_members(reader, element, "path type policy s b64 file");
-    if (!fault)
-        fault = read_path(reader, json_member(element, "path"), "path", element, code, &change->path);
-    if (!fault)
-        fault = read_type(reader, element, change);
-    if (!fault)
-        fault = read_bytes(reader, element, &change->bytes);
-    if (!fault)
-        fault = check_size(reader, element, (int64_t)change->bytes.size);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, element, "path type policy s b64 file"),
+                    read_path(reader, json_member(element, "path"), "path", element, code, &change->path),
+                    read_type(reader, element, change), read_bytes(reader, element, &change->bytes),
+                    check_size(reader, element, (int64_t)change->bytes.size));
     if (fault)
         return fault;
     char *digest = arena_alloc(arena, CRYPTO_SHA256_HEX + 1);
@@ -159,9 +152,8 @@ static enum fault read_changes(const struct reader *reader, const struct json *w
     size_t files, removals, place = 0;
     *count_r = 0;
     *changes_r = NULL;
-    enum fault fault = files_read_list(reader, wish, "files", &files, &file);
-    if (!fault)
-        fault = files_read_list(reader, wish, "remove", &removals, &path);
+    enum fault fault = FAULT_FIRST(files_read_list(reader, wish, "files", &files, &file),
+                                   files_read_list(reader, wish, "remove", &removals, &path));
     if (fault)
         return fault;
     /* The list and the configuration are documents too. */
@@ -290,15 +282,11 @@ static enum fault files_put(struct attempt *attempt, const struct reader *reader
     int64_t expected;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "put", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "ns if files remove");
-    if (!fault)
-        fault = of_z_read_code(reader, wish, "ns", &code);
-    if (!fault)
-        fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
-    if (!fault)
-        fault = read_changes(reader, wish, code, &changes, &count);
-    if (!fault)
-        fault = fetch_files(attempt, reader, code, changes, count, &list, &conf);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "ns if files remove"),
+                                   of_z_read_code(reader, wish, "ns", &code),
+                                   reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected),
+                                   read_changes(reader, wish, code, &changes, &count),
+                                   fetch_files(attempt, reader, code, changes, count, &list, &conf));
     if (!fault && expected >= 0 && expected != change_version(draft_base(list))) {
         fault = change_refuse_version(reader, draft_base(list));
         reader_place(reader, wish, "if");
@@ -335,9 +323,8 @@ static enum fault files_list(struct attempt *attempt, const struct reader *reade
     struct draft *draft;
     int64_t count;
     const char *comma = "";
-    enum fault fault = of_z_read_code(reader, param, "list", &code);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, name_of_list(code), &draft);
+    enum fault fault = FAULT_FIRST(of_z_read_code(reader, param, "list", &code),
+                                   transaction_fetch(attempt->transaction, name_of_list(code), &draft));
     if (fault)
         return fault;
     const struct document *document = draft_base(draft);
@@ -370,10 +357,8 @@ static enum fault files_work(struct attempt *attempt)
     enum fault fault =
         of_z_check(&reader, "list put", "Files of namespaces are in the namespace z: call it there.",
                    "One of list, put is expected.");
-    if (fault)
-        return fault;
-    return json_member(param, "put") ? files_put(attempt, &reader, param)
-                                     : files_list(attempt, &reader, param);
+    return FAULT_FIRST(fault, json_member(param, "put") ? files_put(attempt, &reader, param)
+                                                        : files_list(attempt, &reader, param));
 }
 
 static enum fault files_afterwork(struct attempt *attempt)

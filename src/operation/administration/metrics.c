@@ -19,9 +19,9 @@ static enum fault metrics_work(struct attempt *attempt)
     enum fault fault =
         of_z_check_place(&reader, "Metrics are those of the server: call it in the namespace z.");
     if (!fault)
-        fault = reader_members(&reader, attempt->call->param, "after");
-    if (!fault)
-        fault = reader_integer(&reader, attempt->call->param, "after", 0, AFTER_MOST, NO_AFTER, &after);
+        fault = FAULT_FIRST(
+            reader_members(&reader, attempt->call->param, "after"),
+            reader_integer(&reader, attempt->call->param, "after", 0, AFTER_MOST, NO_AFTER, &after));
     if (fault)
         return fault;
     if (!context->write_metrics || !context->write_activity)
@@ -62,10 +62,9 @@ static enum fault warnings_work(struct attempt *attempt)
     enum fault fault =
         of_z_check_place(&reader, "Warnings are those of the server: call it in the namespace z.");
     if (!fault)
-        fault = reader_members(&reader, attempt->call->param, "limit");
-    if (!fault)
-        fault =
-            reader_integer(&reader, attempt->call->param, "limit", 1, WARNINGS_KEPT, LIMIT_STANDARD, &limit);
+        fault = FAULT_FIRST(
+            reader_members(&reader, attempt->call->param, "limit"),
+            reader_integer(&reader, attempt->call->param, "limit", 1, WARNINGS_KEPT, LIMIT_STANDARD, &limit));
     if (fault)
         return fault;
     struct warning *warnings = ARENA_ARRAY(attempt->call->arena, struct warning, (size_t)limit);

@@ -84,9 +84,8 @@ static enum fault ns_get(struct attempt *attempt, const struct reader *reader, c
 {
     struct bytes code;
     struct draft *draft;
-    enum fault fault = of_z_read_code(reader, param, "get", &code);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, ns_name_of(code), &draft);
+    enum fault fault = FAULT_FIRST(of_z_read_code(reader, param, "get", &code),
+                                   transaction_fetch(attempt->transaction, ns_name_of(code), &draft));
     if (fault)
         return fault;
     if (!draft_exists(draft))
@@ -100,9 +99,9 @@ static enum fault ns_read_page(const struct reader *reader, const struct json *w
     int64_t limit = LIMIT_STANDARD;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "list", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "limit cursor");
-    if (!fault)
-        fault = reader_integer(reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, wish, "limit cursor"),
+                    reader_integer(reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit));
     if (!fault && json_member(wish, "cursor"))
         fault = of_z_read_code(reader, wish, "cursor", &query->cursor);
     query->class = BYTES("Namespace");
@@ -265,13 +264,10 @@ static enum fault ns_set(struct attempt *attempt, const struct reader *reader, c
     int64_t expected;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "set", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "ns if rules " NAMESPACE_MEMBERS);
-    if (!fault)
-        fault = of_z_read_code(reader, wish, "ns", &code);
-    if (!fault)
-        fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, ns_name_of(code), &draft);
+    enum fault fault = FAULT_FIRST(reader_members(reader, wish, "ns if rules " NAMESPACE_MEMBERS),
+                                   of_z_read_code(reader, wish, "ns", &code),
+                                   reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected),
+                                   transaction_fetch(attempt->transaction, ns_name_of(code), &draft));
     if (!fault && expected >= 0 && expected != change_version(draft_base(draft))) {
         fault = change_refuse_version(reader, draft_base(draft));
         reader_place(reader, wish, "if");

@@ -14,9 +14,8 @@ enum fault of_z_check(const struct reader *reader, const char *members, const ch
                       const char *expected)
 {
     const struct json *param = reader->call->param;
-    enum fault fault = of_z_check_place(reader, elsewhere);
-    if (!fault)
-        fault = reader_members(reader, param, members);
+    enum fault fault =
+        FAULT_FIRST(of_z_check_place(reader, elsewhere), reader_members(reader, param, members));
     if (!fault && (!param || !param->first || param->first->next))
         fault = reader_wrong_value(reader, NULL, "param", expected);
     return fault;

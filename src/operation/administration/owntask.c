@@ -83,9 +83,7 @@ static enum fault look_again(void *context, bool *is_over_r)
     enum fault fault =
         access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
     if (!fault)
-        fault = find_owner(attempt, &own->owner);
-    if (!fault)
-        fault = owntask_look(own);
+        fault = FAULT_FIRST(find_owner(attempt, &own->owner), owntask_look(own));
     *is_over_r = !fault && !is_under_way(own);
     return fault;
 }
@@ -168,9 +166,8 @@ static enum fault owntask_work(struct attempt *attempt)
     if (!fault && is_cancel && json_member(param, "wait"))
         fault = reader_wrong(&reader, param, "wait", "Only show waits.");
     if (!fault)
-        fault = reader_integer(&reader, param, "wait", 0, LONG_POLL_MOST_S, 0, &wait_s);
-    if (!fault)
-        fault = reader_text(&reader, param, member, &id);
+        fault = FAULT_FIRST(reader_integer(&reader, param, "wait", 0, LONG_POLL_MOST_S, 0, &wait_s),
+                            reader_text(&reader, param, member, &id));
     if (!fault && (!id.data || !task_is_id(id)))
         fault = reader_wrong(&reader, param, member, "The name of a task is expected.");
     if (!fault)

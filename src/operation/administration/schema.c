@@ -67,11 +67,9 @@ static enum fault schema_get(struct attempt *attempt, const struct reader *reade
 {
     const struct document *of_namespace, *document;
     struct bytes code;
-    enum fault fault = of_z_read_code(reader, param, "get", &code);
-    if (!fault)
-        fault = find_namespace(attempt, reader, code, &of_namespace);
-    if (!fault)
-        fault = transaction_consult(attempt->transaction, schema_name_of(code), &document);
+    enum fault fault = FAULT_FIRST(
+        of_z_read_code(reader, param, "get", &code), find_namespace(attempt, reader, code, &of_namespace),
+        transaction_consult(attempt->transaction, schema_name_of(code), &document));
     if (fault)
         return fault;
     struct bytes text = of_z_content(document, BYTES("Conf"));
@@ -137,9 +135,8 @@ static enum fault schema_fetch(struct attempt *attempt, const struct reader *rea
                                struct bytes code, struct draft **draft_r)
 {
     int64_t expected;
-    enum fault fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, schema_name_of(code), draft_r);
+    enum fault fault = FAULT_FIRST(reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected),
+                                   transaction_fetch(attempt->transaction, schema_name_of(code), draft_r));
     if (!fault && expected >= 0 && expected != change_version(draft_base(*draft_r))) {
         fault = change_refuse_version(reader, draft_base(*draft_r));
         reader_place(reader, wish, "if");
@@ -156,9 +153,8 @@ static enum fault set_schema(struct attempt *attempt, const struct reader *reade
     struct bytes code;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "set", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "ns if schema");
-    if (!fault)
-        fault = of_z_read_code(reader, wish, "ns", &code);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, wish, "ns if schema"), of_z_read_code(reader, wish, "ns", &code));
     const struct json *declared = json_member(wish, "schema");
     const bool is_removal = declared && declared->kind == JSON_NULL;
     if (!fault && !is_removal)
@@ -167,9 +163,8 @@ static enum fault set_schema(struct attempt *attempt, const struct reader *reade
         !thumbnailer_is_there(attempt->worker_context->settings->thumbnail_program))
         fault = reply_fault(attempt->call, attempt->reply, FAULT_OTHUMBNAILS, NULL, NULL);
     if (!fault)
-        fault = find_namespace(attempt, reader, code, &of_namespace);
-    if (!fault)
-        fault = schema_fetch(attempt, reader, wish, code, &draft);
+        fault = FAULT_FIRST(find_namespace(attempt, reader, code, &of_namespace),
+                            schema_fetch(attempt, reader, wish, code, &draft));
     if (fault)
         return fault;
     if (is_removal) {
@@ -201,13 +196,10 @@ static enum fault schema_ask(struct attempt *attempt, const struct reader *reade
     struct bytes code;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, deed, "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "ns if");
-    if (!fault)
-        fault = of_z_read_code(reader, wish, "ns", &code);
-    if (!fault)
-        fault = find_namespace(attempt, reader, code, &of_namespace);
-    if (!fault)
-        fault = schema_fetch(attempt, reader, wish, code, &draft);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, wish, "ns if"), of_z_read_code(reader, wish, "ns", &code),
+                    find_namespace(attempt, reader, code, &of_namespace),
+                    schema_fetch(attempt, reader, wish, code, &draft));
     const int64_t version = fault ? 0 : change_version(draft_base(draft));
     if (!fault)
         fault = transaction_fetch(attempt->transaction, run_of(code), &draft);
@@ -238,11 +230,9 @@ static enum fault show_run(struct attempt *attempt, const struct reader *reader,
     const struct document *of_namespace, *document;
     struct builder *body = attempt->reply->body;
     struct bytes code;
-    enum fault fault = of_z_read_code(reader, param, "run", &code);
-    if (!fault)
-        fault = find_namespace(attempt, reader, code, &of_namespace);
-    if (!fault)
-        fault = transaction_consult(attempt->transaction, run_of(code), &document);
+    enum fault fault = FAULT_FIRST(of_z_read_code(reader, param, "run", &code),
+                                   find_namespace(attempt, reader, code, &of_namespace),
+                                   transaction_consult(attempt->transaction, run_of(code), &document));
     if (fault)
         return fault;
     struct bytes conf = of_z_content(document, BYTES("Conf")), lines = of_z_content(document, BYTES("Lines"));

@@ -139,9 +139,9 @@ static enum fault read_start(const struct reader *reader, const struct json *par
 {
     const int64_t day_s = 86400, days = reader->settings->limit_task_delay_days;
     int64_t delay_s = 0, priority;
-    enum fault fault = reader_integer(reader, param, "delay", 0, AGE_MOST, 0, &delay_s);
-    if (!fault)
-        fault = reader_integer(reader, param, "start", STAMP_MIN, TASK_PARKED - 1, 0, &request->start);
+    enum fault fault =
+        FAULT_FIRST(reader_integer(reader, param, "delay", 0, AGE_MOST, 0, &delay_s),
+                    reader_integer(reader, param, "start", STAMP_MIN, TASK_PARKED - 1, 0, &request->start));
     if (!fault && request->start && !stamp_is_valid(request->start))
         fault = reader_wrong(reader, param, "start", "A stamp is expected: yymmddhhmmssmmm, UTC.");
     if (!fault && request->start && delay_s)
@@ -195,19 +195,11 @@ static enum fault read_request(struct attempt *attempt, const struct reader *rea
 {
     const struct json *param = attempt->call->param, *own = json_member(param, "param");
     const char *members = arena_printf(attempt->call->arena, "%s%s", REQUEST_MEMBERS, more);
-    enum fault fault = reader_members(reader, param, members);
-    if (!fault)
-        fault = read_operation(attempt, reader, &request->operation);
-    if (!fault)
-        fault = read_words(reader, param, request);
-    if (!fault)
-        fault = read_start(reader, param, request, is_trusted);
-    if (!fault)
-        fault = task_read_names(attempt, reader, request, is_trusted);
-    if (!fault)
-        fault = read_unique(reader, param, request);
-    if (!fault)
-        fault = read_within(reader, param, request);
+    enum fault fault = FAULT_FIRST(
+        reader_members(reader, param, members), read_operation(attempt, reader, &request->operation),
+        read_words(reader, param, request), read_start(reader, param, request, is_trusted),
+        task_read_names(attempt, reader, request, is_trusted), read_unique(reader, param, request),
+        read_within(reader, param, request));
     if (!fault && own && own->kind != JSON_NULL && own->kind != JSON_OBJECT)
         fault = reader_wrong(reader, param, "param", "An object is expected.");
     if (fault)
@@ -265,10 +257,9 @@ static enum fault task_read_list(struct attempt *attempt, const struct reader *r
     struct call *call = attempt->call;
     const struct json *list;
     size_t place = 0;
-    enum fault fault = reader_members(reader, call->param, "tasks docs");
-    if (!fault)
-        fault =
-            reader_array(reader, call->param, "tasks", "limit_tasks", reader->settings->limit_tasks, &list);
+    enum fault fault = FAULT_FIRST(
+        reader_members(reader, call->param, "tasks docs"),
+        reader_array(reader, call->param, "tasks", "limit_tasks", reader->settings->limit_tasks, &list));
     if (!fault && !list->count)
         fault = reader_wrong(reader, call->param, "tasks", "At least one task is expected.");
     if (fault)

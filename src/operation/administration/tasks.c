@@ -98,21 +98,15 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
                            ? "op info from to begunfrom begunto limit cursor retry state exc domain"
                            : "op info from to limit retry state exc domain dry");
     if (!fault)
-        fault = reader_text(reader, inquiry->wish, "op", &filter->operation);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "info", &filter->info);
-    if (!fault)
-        fault = read_stamp(inquiry, "from", 0, &filter->since);
-    if (!fault)
-        fault = read_stamp(inquiry, "to", STAMP_MAX, &filter->until);
-    if (!fault)
-        fault = read_stamp(inquiry, "begunfrom", 0, &filter->begun_since);
-    if (!fault)
-        fault = read_stamp(inquiry, "begunto", STAMP_MAX, &filter->begun_until);
-    if (!fault)
-        fault =
+        fault = FAULT_FIRST(
+            reader_text(reader, inquiry->wish, "op", &filter->operation),
+            reader_text(reader, inquiry->wish, "info", &filter->info),
+            read_stamp(inquiry, "from", 0, &filter->since),
+            read_stamp(inquiry, "to", STAMP_MAX, &filter->until),
+            read_stamp(inquiry, "begunfrom", 0, &filter->begun_since),
+            read_stamp(inquiry, "begunto", STAMP_MAX, &filter->begun_until),
             reader_integer(reader, inquiry->wish, "limit", 1, is_everywhere ? EVERYWHERE_MOST : LIMIT_MOST,
-                           is_everywhere ? EVERYWHERE_STANDARD : LIMIT_STANDARD, &filter->limit);
+                           is_everywhere ? EVERYWHERE_STANDARD : LIMIT_STANDARD, &filter->limit));
     if (!fault && !is_everywhere) /* its cursor is a namespace */
         fault = read_cursor(inquiry, is_of_tasks, filter);
     if (!fault && is_of_tasks)
@@ -157,8 +151,7 @@ static enum fault tasks_list(const struct tasks_inquiry *inquiry)
 static enum fault everywhere(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
-    enum fault fault = read_filter(inquiry, true, &filter);
-    return fault ? fault : tasks_everywhere(inquiry, &filter);
+    return FAULT_FIRST(read_filter(inquiry, true, &filter), tasks_everywhere(inquiry, &filter));
 }
 
 static enum fault write_attempts(const struct tasks_inquiry *inquiry, const struct task_filter *filter,
@@ -201,11 +194,9 @@ static enum fault tasks_show(const struct tasks_inquiry *inquiry)
     struct pg_result *rows;
     bool has_more;
     int64_t last;
-    enum fault fault = tasks_read_id(inquiry, inquiry->param, "show", &filter.id);
-    if (fault)
-        return fault;
-    fault =
-        tasks_inquiry_ask(inquiry, STATEMENT_TASK_SHOW, PG_PARAMS(inquiry->arena, PG_TEXT(filter.id)), &rows);
+    enum fault fault = FAULT_FIRST(tasks_read_id(inquiry, inquiry->param, "show", &filter.id),
+                                   tasks_inquiry_ask(inquiry, STATEMENT_TASK_SHOW,
+                                                     PG_PARAMS(inquiry->arena, PG_TEXT(filter.id)), &rows));
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{");
@@ -294,9 +285,8 @@ static enum fault do_all(const struct tasks_inquiry *inquiry, const char *deed)
     struct pg_params params;
     struct pg_result *rows;
     bool is_dry = false;
-    enum fault fault = read_filter(inquiry, true, &filter);
-    if (!fault)
-        fault = reader_boolean(&inquiry->reader, inquiry->wish, "dry", &is_dry);
+    enum fault fault = FAULT_FIRST(read_filter(inquiry, true, &filter),
+                                   reader_boolean(&inquiry->reader, inquiry->wish, "dry", &is_dry));
     if (fault)
         return fault;
     if (!task_rows_is_filtered(&filter))
@@ -358,19 +348,16 @@ static enum fault tasks_run(const struct tasks_inquiry *inquiry)
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "run");
     struct bytes id;
-    enum fault fault = tasks_read_id(inquiry, inquiry->param, "run", &id);
-    return fault ? fault : move_to(inquiry, id, stamp_now());
+    return FAULT_FIRST(tasks_read_id(inquiry, inquiry->param, "run", &id), move_to(inquiry, id, stamp_now()));
 }
 
 static enum fault move(const struct tasks_inquiry *inquiry)
 {
     struct bytes id;
     int64_t start;
-    enum fault fault = reader_members(&inquiry->reader, inquiry->wish, "id startat");
-    if (!fault)
-        fault = tasks_read_id(inquiry, inquiry->wish, "id", &id);
-    if (!fault)
-        fault = read_stamp(inquiry, "startat", 0, &start);
+    enum fault fault = FAULT_FIRST(reader_members(&inquiry->reader, inquiry->wish, "id startat"),
+                                   tasks_read_id(inquiry, inquiry->wish, "id", &id),
+                                   read_stamp(inquiry, "startat", 0, &start));
     if (!fault && (start >= TASK_PARKED || !stamp_is_valid(start)))
         fault = reader_wrong(&inquiry->reader, inquiry->wish, "startat",
                              "A stamp is expected: yymmddhhmmssmmm, UTC.");
@@ -381,10 +368,8 @@ static enum fault hold_or_drop(const struct tasks_inquiry *inquiry, enum stateme
                                const char *member, const char *done)
 {
     struct bytes id;
-    enum fault fault = tasks_read_id(inquiry, inquiry->param, member, &id);
-    if (fault)
-        return fault;
-    return do_deed(inquiry, statement, PG_PARAMS(inquiry->arena, PG_TEXT(id)), id, done);
+    return FAULT_FIRST(tasks_read_id(inquiry, inquiry->param, member, &id),
+                       do_deed(inquiry, statement, PG_PARAMS(inquiry->arena, PG_TEXT(id)), id, done));
 }
 
 static enum fault tasks_hold(const struct tasks_inquiry *inquiry)

@@ -60,13 +60,11 @@ static enum fault read_pause(const struct tasks_inquiry *inquiry, bool is_paused
     int64_t queue;
     if (inquiry->wish->kind != JSON_OBJECT)
         return reader_wrong_value(reader, inquiry->wish, member, "An object is expected.");
-    enum fault fault = reader_members(reader, inquiry->wish, is_paused ? "qn op reason" : "qn op");
-    if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "op", &pause->operation);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "reason", &pause->reason);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, inquiry->wish, is_paused ? "qn op reason" : "qn op"),
+                    reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue),
+                    reader_text(reader, inquiry->wish, "op", &pause->operation),
+                    reader_text(reader, inquiry->wish, "reason", &pause->reason));
     if (fault)
         return fault;
     if ((queue >= 0) == (pause->operation.data != NULL))
@@ -119,17 +117,13 @@ static enum fault read_limit(const struct tasks_inquiry *inquiry, struct task_li
     int64_t queue;
     if (inquiry->wish->kind != JSON_OBJECT)
         return reader_wrong_value(reader, inquiry->wish, "limit", "An object is expected.");
-    enum fault fault = reader_members(reader, inquiry->wish, "qn op key running rate");
-    if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "op", &limit->operation);
-    if (!fault)
-        fault = reader_boolean(reader, inquiry->wish, "key", &limit->is_by_key);
-    if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "running", 1, TASK_LIMIT_MOST, 0, &limit->most);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "rate", &text);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, inquiry->wish, "qn op key running rate"),
+                    reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue),
+                    reader_text(reader, inquiry->wish, "op", &limit->operation),
+                    reader_boolean(reader, inquiry->wish, "key", &limit->is_by_key),
+                    reader_integer(reader, inquiry->wish, "running", 1, TASK_LIMIT_MOST, 0, &limit->most),
+                    reader_text(reader, inquiry->wish, "rate", &text));
     if (fault)
         return fault;
     if (text.data && (!quotas_read_rate(inquiry->arena, text, &rate) || rate.count > TASK_LIMIT_RATE_MOST ||

@@ -191,9 +191,8 @@ static enum fault find_source(struct attempt *attempt, const struct attach *atta
                               struct attachment *found_r, bool *is_found_r)
 {
     const struct document *document;
-    enum fault fault = transaction_consult(attempt->transaction, attach->source, &document);
-    if (!fault)
-        fault = find_shown(attempt, document, attach->source_key, found_r, is_found_r);
+    enum fault fault = FAULT_FIRST(transaction_consult(attempt->transaction, attach->source, &document),
+                                   find_shown(attempt, document, attach->source_key, found_r, is_found_r));
     *is_found_r =
         *is_found_r && (!attach->has_digest || blob_digest_equal(&found_r->digest, &attach->digest));
     if (*is_found_r)

@@ -322,17 +322,12 @@ enum fault attachment_get_work(struct attempt *attempt)
     struct attachment attachment;
     struct attachment_object *object = NULL;
     struct bytes key;
-    enum fault fault = resource_name(&reader, &name);
-    if (!fault)
-        fault = resource_read(attempt, name, &sight);
+    enum fault fault = FAULT_FIRST(resource_name(&reader, &name), resource_read(attempt, name, &sight));
     if (!fault && !document_exists(sight.document))
         fault = resource_refuse_absence(attempt, name);
     if (!fault)
-        fault = find_asked(attempt, name, &sight, &attachment, &key);
-    if (!fault)
-        fault = refuse_match(&reader, &sight);
-    if (!fault)
-        fault = find_file(attempt, &attachment, &object);
+        fault = FAULT_FIRST(find_asked(attempt, name, &sight, &attachment, &key),
+                            refuse_match(&reader, &sight), find_file(attempt, &attachment, &object));
     if (fault)
         return fault;
     bool is_held =
@@ -383,9 +378,8 @@ enum fault attachment_put_work(struct attempt *attempt)
     struct draft *draft;
     struct sight sight;
     bool is_there;
-    enum fault fault = attachment_fetch(attempt, &reader, &draft, &sight, &is_there);
-    if (!fault)
-        fault = judge_key(attempt, &reader);
+    enum fault fault = FAULT_FIRST(attachment_fetch(attempt, &reader, &draft, &sight, &is_there),
+                                   judge_key(attempt, &reader));
     if (fault)
         return fault;
     char sha[BLOB_HEX + 1];

@@ -42,9 +42,8 @@ enum fault attachment_object_seal(struct attempt *attempt, const struct blob_dig
     struct sealed_file_keys keys;
     enum fault fault = FAULT_STALE;
     for (int tries = 0; tries < 2 && fault == FAULT_STALE; tries++) {
-        fault = attachment_object_read_keys(attempt, tries > 0, &keys);
-        if (!fault)
-            fault = blob_sealed_begin(blobs, call->database, &keys, name, &ticket.head);
+        fault = FAULT_FIRST(attachment_object_read_keys(attempt, tries > 0, &keys),
+                            blob_sealed_begin(blobs, call->database, &keys, name, &ticket.head));
     }
     if (fault == FAULT_STALE)
         fault = blob_sealed_report(SEALED_FILE_UNKNOWN, call->database, name);

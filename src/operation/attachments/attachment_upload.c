@@ -29,8 +29,7 @@ static enum fault end_trial(struct attempt_commit *commit, struct attempt *attem
 /* The same for a file, whose quotas of accounts are those of the commit. */
 static enum fault end_file_trial(struct attempt_commit *commit, struct attempt *attempt)
 {
-    enum fault fault = quota_check_owners(attempt);
-    return fault ? fault : end_trial(commit, attempt);
+    return FAULT_FIRST(quota_check_owners(attempt), end_trial(commit, attempt));
 }
 
 static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault *fault)
@@ -172,8 +171,8 @@ static enum fault check_digest(struct attempt *attempt, const struct blob_digest
 enum fault attachment_upload_seal(struct attempt *attempt, struct blob_upload *blob,
                                   struct attachment_upload *upload)
 {
-    enum fault fault = blob_store_seal(blob, &upload->digest, &upload->size);
-    return fault ? fault : check_digest(attempt, &upload->digest);
+    return FAULT_FIRST(blob_store_seal(blob, &upload->digest, &upload->size),
+                       check_digest(attempt, &upload->digest));
 }
 
 /* Where rules decide, the account that has sent a file may attach it by its digest, too. */
@@ -198,8 +197,7 @@ enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload
         return fault;
     }
     crash_at(CRASH_BLOB_REGISTERED);
-    fault = blob_store_finish(blob);
-    return fault ? fault : claim(attempt, upload);
+    return FAULT_FIRST(blob_store_finish(blob), claim(attempt, upload));
 }
 
 enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content,
@@ -208,14 +206,13 @@ enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content
     struct blob_upload *blob;
     struct sealed_file_keys keys;
     *upload_r = (struct attachment_upload){0};
-    enum fault fault = attachment_upload_keys(attempt, &keys);
-    if (!fault)
-        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
+    enum fault fault =
+        FAULT_FIRST(attachment_upload_keys(attempt, &keys),
+                    blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob));
     if (fault)
         return fault;
-    fault = blob_store_write(blob, content);
-    if (!fault)
-        fault = blob_store_seal(blob, &upload_r->digest, &upload_r->size);
+    fault = FAULT_FIRST(blob_store_write(blob, content),
+                        blob_store_seal(blob, &upload_r->digest, &upload_r->size));
     if (!fault)
         return attachment_upload_publish(attempt, blob, upload_r);
     blob_store_abandon(blob);
@@ -224,9 +221,8 @@ enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content
 
 static enum fault attachment_upload_store(struct attempt *attempt, struct blob_upload *blob)
 {
-    enum fault fault = attachment_upload_copy(attempt->call->attachment, blob);
-    if (!fault)
-        fault = attachment_upload_seal(attempt, blob, attempt->kept);
+    enum fault fault = FAULT_FIRST(attachment_upload_copy(attempt->call->attachment, blob),
+                                   attachment_upload_seal(attempt, blob, attempt->kept));
     if (!fault)
         return attachment_upload_publish(attempt, blob, attempt->kept);
     blob_store_abandon(blob);
@@ -241,11 +237,10 @@ static enum fault receive_attachment_upload(struct attempt *attempt)
     enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
     if (fault)
         return fault;
-    fault = attachment_upload_keys(attempt, &keys);
-    if (!fault)
-        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
-    if (!fault)
-        fault = attachment_upload_store(attempt, blob);
+    fault =
+        FAULT_FIRST(attachment_upload_keys(attempt, &keys),
+                    blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob),
+                    attachment_upload_store(attempt, blob));
     if (is_large)
         attachment_upload_leave(attempt);
     return fault;

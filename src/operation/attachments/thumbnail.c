@@ -424,9 +424,8 @@ static enum fault thumbnail_change(struct attempt *attempt, const struct thumbna
         progress->refused++;
         return FAULT_NONE;
     }
-    enum fault fault = transaction_fetch(attempt->transaction, plan->name, &draft);
-    if (!fault)
-        fault = obey_quotas(attempt);
+    enum fault fault =
+        FAULT_FIRST(transaction_fetch(attempt->transaction, plan->name, &draft), obey_quotas(attempt));
     if (fault || !draft_exists(draft))
         return fault;
     const struct thumbnails_list list = thumbnails_of_draft(attempt->call->arena, draft);
@@ -446,11 +445,9 @@ static enum fault find_plan(struct attempt *attempt, struct thumbnail_plan *plan
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct schema *schema;
     *plan = (struct thumbnail_plan){0};
-    enum fault fault = reader_members(&reader, attempt->call->param, "c id");
-    if (!fault)
-        fault = reader_name(&reader, attempt->call->param, &plan->name);
-    if (!fault)
-        fault = classes_schema(attempt, &schema);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "c id"),
+                                   reader_name(&reader, attempt->call->param, &plan->name),
+                                   classes_schema(attempt, &schema));
     if (!fault)
         fault = classes_confirm(attempt, FAULT_NONE); /* what is not declared ends the task */
     if (!fault)

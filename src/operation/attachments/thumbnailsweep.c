@@ -142,13 +142,9 @@ static enum fault thumbnailsweep_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct schema *schema;
     struct thumbnail_walk sweep;
-    enum fault fault = reader_members(&reader, attempt->call->param, "");
-    if (!fault)
-        fault = classes_schema(attempt, &schema);
-    if (!fault)
-        fault = classes_confirm(attempt, FAULT_NONE);
-    if (!fault)
-        fault = thumbnailsweep_begin(attempt, schema->number, &sweep);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, ""),
+                                   classes_schema(attempt, &schema), classes_confirm(attempt, FAULT_NONE),
+                                   thumbnailsweep_begin(attempt, schema->number, &sweep));
     if (fault)
         return fault;
     /* What the cycles before have scheduled is committed: so far the sweep has come. */

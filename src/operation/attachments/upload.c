@@ -324,8 +324,8 @@ static enum fault may_begin(struct attempt *attempt, const struct blob_part_limi
 {
     const struct call *call = attempt->call;
     struct blob_part_state state = {.size = call->attachment->upload->length};
-    enum fault fault = call->attachment->size ? find_owners(attempt, &state) : FAULT_NUPLOAD;
-    return fault ? fault : blob_part_may_begin(store_of(attempt), call->database, &state, limits, limit_r);
+    return FAULT_FIRST(call->attachment->size ? find_owners(attempt, &state) : FAULT_NUPLOAD,
+                       blob_part_may_begin(store_of(attempt), call->database, &state, limits, limit_r));
 }
 
 /* Is the call now about an attachment that is going to have `size_r` bytes? */
@@ -336,11 +336,9 @@ static bool find_asked(struct attempt *attempt, int64_t *size_r)
     *size_r = call->attachment->upload->length;
     if (!call->path_count)
         return call->resource->class.size > 0;
-    enum fault fault = blob_part_look(store_of(attempt), call->database, call->path[0], call->arena, &state);
-    if (!fault)
-        fault = check_owner(attempt, &state);
-    if (!fault)
-        fault = name_attachment(attempt, &state);
+    enum fault fault =
+        FAULT_FIRST(blob_part_look(store_of(attempt), call->database, call->path[0], call->arena, &state),
+                    check_owner(attempt, &state), name_attachment(attempt, &state));
     *size_r = state.size;
     return !fault && state.offset < state.size;
 }
@@ -413,9 +411,8 @@ enum fault upload_create(struct attempt *attempt)
     struct kept_upload *upload = upload_begin(attempt, request->length);
     if (request->length > most)
         return refuse_size(attempt, most, request->length);
-    enum fault fault = attachment_upload_judge(attempt, &upload->file);
-    if (!fault)
-        fault = create_upload(attempt, id);
+    enum fault fault =
+        FAULT_FIRST(attachment_upload_judge(attempt, &upload->file), create_upload(attempt, id));
     if (fault)
         return fault;
     upload->id = bytes_of(id);
@@ -453,9 +450,7 @@ static enum fault append_upload(struct attempt *attempt, struct blob_part *part)
     const struct blob_part_state *state = blob_part_state(part);
     struct kept_upload *upload = upload_begin(attempt, state->size);
     upload->id = call->attachment->upload->id;
-    enum fault fault = check_owner(attempt, state);
-    if (!fault)
-        fault = name_attachment(attempt, state);
+    enum fault fault = FAULT_FIRST(check_owner(attempt, state), name_attachment(attempt, state));
     if (!fault && call->attachment->upload->offset != state->offset)
         fault = refuse_offset(attempt, state->offset);
     if (!fault && state->offset < state->size)
@@ -496,9 +491,7 @@ enum fault upload_show(struct attempt *attempt)
     enum fault fault =
         blob_part_look(store_of(attempt), call->database, call->attachment->upload->id, call->arena, &state);
     if (!fault)
-        fault = check_owner(attempt, &state);
-    if (!fault)
-        fault = read_note(attempt, state.note, &note);
+        fault = FAULT_FIRST(check_owner(attempt, &state), read_note(attempt, state.note, &note));
     if (fault)
         return upload_refuse(attempt, fault);
     struct reply_upload *head = upload_answer(attempt, STATUS_OK, state.offset);

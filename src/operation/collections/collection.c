@@ -152,9 +152,8 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
 static enum fault write_stream(struct writing *writing, struct store_stream *stream)
 {
     /* The head, which cannot be taken back.  Of what is kept it depends on the size of the first piece. */
-    enum fault fault = writing->kept ? FAULT_NONE : collection_stream_send(writing);
-    if (!fault)
-        fault = write_rows(writing, stream);
+    enum fault fault = FAULT_FIRST(writing->kept ? FAULT_NONE : collection_stream_send(writing),
+                                   write_rows(writing, stream));
     store_stream_end(stream);
     if (fault)
         return fault;
@@ -238,10 +237,9 @@ static enum fault answer_stream(struct attempt *attempt, const struct collection
 {
     enum collection_kept_state state;
     struct kept_stream *kept;
-    enum fault fault = collection_kept_find(attempt, request, &state, &kept);
-    if (fault)
-        return fault;
-    return state == COLLECTION_KEPT_WHOLE ? send_kept(attempt, kept) : query_stream(attempt, request, kept);
+    return FAULT_FIRST(collection_kept_find(attempt, request, &state, &kept),
+                       state == COLLECTION_KEPT_WHOLE ? send_kept(attempt, kept)
+                                                      : query_stream(attempt, request, kept));
 }
 
 /* Afterwork: sends the whole collection when a stream was requested. */
@@ -254,9 +252,7 @@ static enum fault collection_stream(struct attempt *attempt)
     enum fault fault = reader_boolean(&reader, attempt->call->param, "stream", &is_stream);
     if (fault || !is_stream)
         return fault;
-    fault = collection_request_read(attempt, &reader, &request);
-    if (!fault)
-        fault = quota_begin_stream(attempt);
+    fault = FAULT_FIRST(collection_request_read(attempt, &reader, &request), quota_begin_stream(attempt));
     if (fault)
         return fault;
     reply->outlet->prepare(reply->outlet);

@@ -211,8 +211,8 @@ static enum fault collection_judged_begin(struct attempt *attempt, const struct 
             return fault;
         collection_request_start_over(request);
     }
-    enum fault fault = request->position.is_first ? sight_follow(attempt, &request->sight) : FAULT_NONE;
-    return fault ? fault : collection_page_read(attempt, reader, request, page);
+    return FAULT_FIRST(request->position.is_first ? sight_follow(attempt, &request->sight) : FAULT_NONE,
+                       collection_page_read(attempt, reader, request, page));
 }
 
 static enum fault go_on(struct attempt *attempt, const struct reader *reader,
@@ -286,11 +286,9 @@ static enum fault try_page(struct attempt *attempt, const struct reader *reader,
                                          &attempt->transaction);
     if (!fault) {
         attempt->is_open = true;
-        fault = collection_judged_begin(attempt, reader, request, &page);
-        if (!fault)
-            fault = write_judged(attempt, request, &judged, &page, &streamed->lines, &is_cut);
-        if (!fault)
-            fault = transaction_validate(attempt->transaction, &version);
+        fault = FAULT_FIRST(collection_judged_begin(attempt, reader, request, &page),
+                            write_judged(attempt, request, &judged, &page, &streamed->lines, &is_cut),
+                            transaction_validate(attempt->transaction, &version));
         transaction_end(attempt->transaction);
         attempt->is_open = false;
     }

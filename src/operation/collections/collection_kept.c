@@ -387,9 +387,9 @@ enum fault collection_kept_find(struct attempt *attempt, const struct collection
         return FAULT_NONE;
     struct documents *documents = attempt->worker_context->documents;
     const struct schema *schema;
-    enum fault fault = classes_schema(attempt, &schema);
-    if (!fault)
-        fault = store_schema_confirm(documents_store(documents), attempt->ns, attempt->call->arena, schema);
+    enum fault fault = FAULT_FIRST(
+        classes_schema(attempt, &schema),
+        store_schema_confirm(documents_store(documents), attempt->ns, attempt->call->arena, schema));
     if (fault)
         return fault == FAULT_STALE ? FAULT_NONE : fault;
     struct kept_stream *stream = make_stream(attempt, request);

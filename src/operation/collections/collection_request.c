@@ -134,9 +134,8 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
 {
     struct bytes token, cursor, payload, digest = request->sight.digest;
     int64_t numbers[7];
-    enum fault fault = reader_text(reader, param, "token", &token);
-    if (!fault)
-        fault = reader_text(reader, param, "cursor", &cursor);
+    enum fault fault = FAULT_FIRST(reader_text(reader, param, "token", &token),
+                                   reader_text(reader, param, "cursor", &cursor));
     if (fault || !cursor.data)
         return fault;
     if (token.data)
@@ -266,21 +265,15 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     struct bytes want;
     *request = (struct collection_request){.position = {.is_complete = true, .is_first = true},
                                            .is_judged = call_is_judged(attempt->call)};
-    enum fault fault = reader_members(reader, param, "c collection value token cursor limit want stream");
-    if (!fault)
-        fault = reader_class(reader, param, "c", &request->class);
-    if (!fault)
-        fault = reader_text(reader, param, "collection", &request->name);
-    if (!fault)
-        fault = reader_check_length(reader, param, "collection", request->name);
-    if (!fault)
-        fault = collection_request_read_value(reader, param, &request->value, &request->value_count);
-    if (!fault)
-        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &request->limit);
-    if (!fault)
-        fault = reader_text(reader, param, "want", &want);
-    if (!fault)
-        fault = reader_boolean(reader, param, "stream", &request->is_stream);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, "c collection value token cursor limit want stream"),
+                    reader_class(reader, param, "c", &request->class),
+                    reader_text(reader, param, "collection", &request->name),
+                    reader_check_length(reader, param, "collection", request->name),
+                    collection_request_read_value(reader, param, &request->value, &request->value_count),
+                    reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &request->limit),
+                    reader_text(reader, param, "want", &want),
+                    reader_boolean(reader, param, "stream", &request->is_stream));
     if (!fault && request->is_stream)
         fault = check_stream(reader, param);
     if (fault)
@@ -289,9 +282,7 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     if (want.data && !request->wants_ids && !bytes_equal(want, BYTES("docs")))
         return reader_wrong(reader, param, "want", "\"docs\" or \"ids\" is expected.");
     const struct schema *schema;
-    fault = classes_schema(attempt, &schema);
-    if (!fault)
-        fault = check_count(attempt, reader, schema, request);
+    fault = FAULT_FIRST(classes_schema(attempt, &schema), check_count(attempt, reader, schema, request));
     if (fault == FAULT_AARG)
         fault = classes_confirm(attempt, fault);
     if (fault)
@@ -300,8 +291,7 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     request->sight = find_sight(attempt, request);
     request->question = make_question(attempt->call, request, false);
     request->cursor_question = make_question(attempt->call, request, request->is_judged);
-    fault = read_token(reader, param, request);
-    return fault ? fault : read_cursor(reader, param, request);
+    return FAULT_FIRST(read_token(reader, param, request), read_cursor(reader, param, request));
 }
 
 /* --- against a page ------------------------------------------------------------------------------ */
@@ -363,12 +353,11 @@ enum fault collection_page_read(struct attempt *attempt, const struct reader *re
             .limit = (int32_t)request->limit,
         };
         *page = nothing_told;
-        enum fault fault = request->is_undisclosed
-                               ? FAULT_NONE
-                               : store_collection(documents_store(attempt->worker_context->documents),
-                                                  attempt->ns, &query, page);
-        if (!fault)
-            fault = collection_request_judge(reader, request, page);
+        enum fault fault = FAULT_FIRST(
+            request->is_undisclosed ? FAULT_NONE
+                                    : store_collection(documents_store(attempt->worker_context->documents),
+                                                       attempt->ns, &query, page),
+            collection_request_judge(reader, request, page));
         if (fault)
             return fault;
         bool is_start = position->is_complete && position->is_first;

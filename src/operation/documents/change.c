@@ -21,9 +21,7 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
     enum fault fault =
         reader_members(reader, item, attach_is(item) ? "c k j s del v sha mime from file" : "c k j s del v");
     if (!fault)
-        fault = reader_class(reader, item, "c", iclass);
-    if (!fault)
-        fault = reader_text(reader, item, "k", key);
+        fault = FAULT_FIRST(reader_class(reader, item, "c", iclass), reader_text(reader, item, "k", key));
     if (fault)
         return fault;
     if (key->data)
@@ -45,11 +43,9 @@ static enum fault change_read_item(const struct reader *reader, const struct jso
 {
     struct change change = {0};
     struct bytes text = NO_BYTES;
-    enum fault fault = read_item_name(reader, item, &change.iclass, &change.key);
-    if (!fault)
-        fault = reader_boolean(reader, item, "del", &change.is_removal);
-    if (!fault)
-        fault = reader_text(reader, item, "s", &text);
+    enum fault fault = FAULT_FIRST(read_item_name(reader, item, &change.iclass, &change.key),
+                                   reader_boolean(reader, item, "del", &change.is_removal),
+                                   reader_text(reader, item, "s", &text));
     if (fault)
         return fault;
     const struct json *json = json_member(item, "j"), *string = json_member(item, "s");

@@ -76,11 +76,9 @@ static enum fault read_act(const struct reader *reader, struct many *many)
 {
     const struct json *param = reader->call->param, *merge = json_member(param, "merge");
     bool is_delete, is_removal;
-    enum fault fault = reader_members(reader, param, "c i where id v ct delete del merge limit");
-    if (!fault)
-        fault = reader_boolean(reader, param, "delete", &is_delete);
-    if (!fault)
-        fault = reader_boolean(reader, param, "del", &is_removal);
+    enum fault fault = FAULT_FIRST(reader_members(reader, param, "c i where id v ct delete del merge limit"),
+                                   reader_boolean(reader, param, "delete", &is_delete),
+                                   reader_boolean(reader, param, "del", &is_removal));
     if (!fault && is_delete + is_removal + (merge != NULL) != 1)
         fault = reader_wrong(reader, param, "merge", "Exactly one of delete, del and merge is expected.");
     if (!fault && merge && !merge_is_patch(reader->call->arena, merge->text))
@@ -111,8 +109,7 @@ static enum fault changemany_check(struct attempt *attempt)
 {
     const struct reader reader = many_reader(attempt);
     struct many many = {.most = 0};
-    enum fault fault = read_act(&reader, &many);
-    return fault ? fault : read_limit(&reader, &many);
+    return FAULT_FIRST(read_act(&reader, &many), read_limit(&reader, &many));
 }
 
 /* --- a document ---------------------------------------------------------------------------------- */
@@ -301,13 +298,11 @@ static enum fault show_found(struct attempt *attempt, struct many *many)
     struct search_page page;
     int64_t refused = 0;
     many->search.limit = PAGE_MOST;
-    enum fault fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
-                                    attempt->call->arena, &many->search, &page);
-    if (!fault)
-        fault = count_found(attempt, many);
-    if (!fault)
-        fault = fetch_groups(attempt, many, page.found, page.count, most < SHOWN_MOST ? most : SHOWN_MOST,
-                             groups, &count);
+    enum fault fault = FAULT_FIRST(store_search(documents_store(attempt->worker_context->documents),
+                                                attempt->ns, attempt->call->arena, &many->search, &page),
+                                   count_found(attempt, many),
+                                   fetch_groups(attempt, many, page.found, page.count,
+                                                most < SHOWN_MOST ? most : SHOWN_MOST, groups, &count));
     for (size_t i = 0; !fault && i < count; i++) {
         enum many_verdict verdict;
         fault = settle_group(attempt, many, &groups[i], true, &verdict, &changed);
@@ -514,11 +509,8 @@ static enum fault changemany_work(struct attempt *attempt)
     const struct reader reader = many_reader(attempt);
     struct many *many = ARENA_NEW(attempt->call->arena, struct many);
     memset(many, 0, sizeof *many);
-    enum fault fault = read_act(&reader, many);
-    if (!fault)
-        fault = read_limit(&reader, many);
-    if (!fault)
-        fault = find_search_read_items(attempt, &reader, PAGE_MOST, &many->search);
+    enum fault fault = FAULT_FIRST(read_act(&reader, many), read_limit(&reader, many),
+                                   find_search_read_items(attempt, &reader, PAGE_MOST, &many->search));
     if (fault)
         return classes_confirm(attempt, fault);
     if (many->search.is_undisclosed) {

@@ -42,9 +42,8 @@ static enum fault copy_plan(struct attempt *attempt, struct copy_batch *batch, s
     const struct copy_position after = copies_read_position(arena, task ? task->checkpoint : NO_BYTES);
     const struct schema *schema;
     *last_r = (struct copy_position){0};
-    enum fault fault = classes_schema(attempt, &schema);
-    if (!fault)
-        fault = store_copies_read(store, attempt->ns, arena, schema, batch, most_sources);
+    enum fault fault = FAULT_FIRST(classes_schema(attempt, &schema),
+                                   store_copies_read(store, attempt->ns, arena, schema, batch, most_sources));
     return fault || !batch->source_count
                ? fault
                : store_copies_find(store, attempt->ns, arena, batch, &after, most_targets(batch), last_r);
@@ -57,9 +56,8 @@ static enum fault copy_work(struct attempt *attempt)
     struct copy_batch *batch = ARENA_NEW(arena, struct copy_batch);
     struct copy_position last;
     struct document_name name;
-    enum fault fault = reader_members(&reader, attempt->call->param, "c id");
-    if (!fault)
-        fault = reader_name(&reader, attempt->call->param, &name);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "c id"),
+                                   reader_name(&reader, attempt->call->param, &name));
     if (fault)
         return fault;
     *batch = (struct copy_batch){.class = name.class, .id = name.id};

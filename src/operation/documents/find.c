@@ -284,10 +284,9 @@ static enum fault read_judged(struct attempt *attempt, struct judged_search *jud
     bool is_cut = false;
     enum fault fault;
     do {
-        fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
-                             attempt->call->arena, &judged->search, &page);
-        if (!fault)
-            fault = write_judged(attempt, judged, &page, &is_cut);
+        fault = FAULT_FIRST(store_search(documents_store(attempt->worker_context->documents), attempt->ns,
+                                         attempt->call->arena, &judged->search, &page),
+                            write_judged(attempt, judged, &page, &is_cut));
     } while (!fault && !judged->is_full && !is_cut && (page.has_more || judged->is_outdated) &&
              judged_page_goes_on(&judged->page));
     *has_more_r = !fault && (judged->is_full || is_cut || page.has_more || judged->is_outdated);

@@ -319,11 +319,9 @@ static enum fault find_search_read_subject(struct attempt *attempt, const struct
 {
     const struct json *param = attempt->call->param;
     struct bytes class, item;
-    enum fault fault = reader_class(reader, param, "c", &class);
-    if (!fault)
-        fault = reader_class(reader, param, "i", &item);
-    if (!fault)
-        fault = classes_schema(attempt, &search->schema);
+    enum fault fault =
+        FAULT_FIRST(reader_class(reader, param, "c", &class), reader_class(reader, param, "i", &item),
+                    classes_schema(attempt, &search->schema));
     if (fault)
         return fault;
     search->class = schema_find_class(search->schema, class);
@@ -365,11 +363,9 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
 {
     const struct json *param = attempt->call->param;
     static const char *const of_pages[] = {"order", "cursor"};
-    enum fault fault = reader_members(reader, param, "c i where id v ct order want marks limit cursor");
-    if (!fault)
-        fault = read_wanted(reader, param, search);
-    if (!fault)
-        fault = find_search_read_subject(attempt, reader, search);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, "c i where id v ct order want marks limit cursor"),
+                    read_wanted(reader, param, search), find_search_read_subject(attempt, reader, search));
     if (fault || search->is_undisclosed)
         return fault;
     for (size_t i = 0; i < COUNT_OF(of_pages) && (search->wants_count || search->wants_totals); i++)
@@ -378,11 +374,8 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
     fault = find_where_read(reader, param, search);
     if (fault || search->is_undisclosed)
         return fault;
-    fault = find_marks_read(reader, search);
-    if (!fault)
-        fault = read_order(reader, param, search);
-    if (!fault)
-        fault = judge_plan(reader, param, search);
+    fault = FAULT_FIRST(find_marks_read(reader, search), read_order(reader, param, search),
+                        judge_plan(reader, param, search));
     if (!fault && call_is_judged(attempt->call))
         leave_version(search);
     return fault ? fault : read_cursor(attempt, reader, param, search);

@@ -228,9 +228,8 @@ static enum fault read_condition(const struct reader *reader, const struct json 
                                  struct search_condition *condition)
 {
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
-    enum fault fault = read_test(reader, element, condition);
-    if (!fault)
-        fault = read_values(reader, element, condition);
+    enum fault fault =
+        FAULT_FIRST(read_test(reader, element, condition), read_values(reader, element, condition));
     if (fault || condition->test == SEARCH_LIKE)
         return fault;
     if (!search_has_two(condition->test))
@@ -316,9 +315,9 @@ static enum fault read_leaf(const struct reader *reader, const struct json *elem
         if (fault || !condition->item)
             return fault;
     }
-    fault = find_field(reader, search->class, condition->item ? condition->item : search->item, name->value,
-                       &condition->field);
-    return fault ? fault : read_condition(reader, element, condition);
+    return FAULT_FIRST(find_field(reader, search->class, condition->item ? condition->item : search->item,
+                                  name->value, &condition->field),
+                       read_condition(reader, element, condition));
 }
 
 static enum fault find_where_refuse_number(const struct reader *reader, const struct json *at)
@@ -439,9 +438,8 @@ static enum fault read_header(const struct reader *reader, const struct json *pa
         return FAULT_NONE;
     if (element->kind != JSON_OBJECT || element->is_shallow)
         return reader_wrong_value(reader, element, member, "An object with t, v1 and v2 is expected.");
-    enum fault fault = reader_members(reader, element, "t v1 v2");
-    if (!fault)
-        fault = read_condition(reader, element, &condition);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, element, "t v1 v2"), read_condition(reader, element, &condition));
     for (size_t i = 0; i < search->branch_count && !fault; i++)
         search->branches[i].conditions[search->branches[i].count++] = condition;
     return fault;
@@ -456,10 +454,10 @@ enum fault find_where_read(const struct reader *reader, const struct json *param
     enum fault fault =
         read_group(reader, where, search, true, false, 0, search->branches, &search->branch_count);
     if (!fault)
-        fault = read_header(reader, param, "id", (struct search_condition){.field = NULL}, search);
-    if (!fault)
-        fault = read_header(reader, param, "v",
-                            (struct search_condition){.field = &stamp, .header = "version"}, search);
+        fault =
+            FAULT_FIRST(read_header(reader, param, "id", (struct search_condition){.field = NULL}, search),
+                        read_header(reader, param, "v",
+                                    (struct search_condition){.field = &stamp, .header = "version"}, search));
     return fault ? fault
                  : read_header(reader, param, "ct",
                                (struct search_condition){.field = &stamp, .header = "ctime"}, search);

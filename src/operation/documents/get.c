@@ -43,13 +43,10 @@ static enum fault read_requests(const struct reader *reader, const struct json *
         if (element->kind != JSON_OBJECT)
             return reader_wrong_value(reader, element, "docs", "Objects with c, id and age are expected.");
         requests[i].at = element;
-        enum fault fault = reader_members(reader, element, "c id age ns");
-        if (!fault)
-            fault = reader_name(reader, element, &requests[i].name);
-        if (!fault)
-            fault = reader_integer(reader, element, "age", 0, AGE_MOST, 0, &requests[i].age_s);
-        if (!fault)
-            fault = read_other(reader, &requests[i]);
+        enum fault fault = FAULT_FIRST(
+            reader_members(reader, element, "c id age ns"), reader_name(reader, element, &requests[i].name),
+            reader_integer(reader, element, "age", 0, AGE_MOST, 0, &requests[i].age_s),
+            read_other(reader, &requests[i]));
         if (fault)
             return fault;
     }
@@ -179,17 +176,15 @@ static enum fault get_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     const struct json *docs;
-    enum fault fault = reader_members(&reader, attempt->call->param, "docs");
-    if (!fault)
-        fault = reader_array(&reader, attempt->call->param, "docs", "limit_syncs",
-                             attempt->worker_context->settings->limit_syncs, &docs);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "docs"),
+                                   reader_array(&reader, attempt->call->param, "docs", "limit_syncs",
+                                                attempt->worker_context->settings->limit_syncs, &docs));
     if (fault)
         return fault;
     struct document_request *requests = ARENA_ARRAY(arena, struct document_request, docs->count);
     struct draft **drafts = ARENA_ARRAY(arena, struct draft *, docs->count);
-    fault = read_requests(&reader, docs, requests);
-    if (!fault)
-        fault = fetch_newest(attempt, &reader, requests, docs->count, drafts);
+    fault = FAULT_FIRST(read_requests(&reader, docs, requests),
+                        fetch_newest(attempt, &reader, requests, docs->count, drafts));
     if (!fault && call_is_judged(attempt->call))
         fault = load_newest(attempt, &reader, requests, docs->count);
     if (fault)

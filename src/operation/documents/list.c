@@ -19,9 +19,8 @@ enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
 static enum fault read_query(const struct reader *reader, const struct json *param, struct list_query *query)
 {
     int64_t limit = LIMIT_STANDARD;
-    enum fault fault = reader_class(reader, param, "c", &query->class);
-    if (!fault)
-        fault = reader_text(reader, param, "prefix", &query->prefix);
+    enum fault fault = FAULT_FIRST(reader_class(reader, param, "c", &query->class),
+                                   reader_text(reader, param, "prefix", &query->prefix));
     if (!fault && query->prefix.size)
         fault = reader_check_length(reader, param, "prefix", query->prefix);
     if (!fault)
@@ -29,9 +28,8 @@ static enum fault read_query(const struct reader *reader, const struct json *par
     if (!fault && query->cursor.size && !call_is_judged(reader->call))
         fault = reader_check_length(reader, param, "cursor", query->cursor);
     if (!fault)
-        fault = reader_integer(reader, param, "after", 0, STAMP_MAX, 0, &query->after);
-    if (!fault)
-        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+        fault = FAULT_FIRST(reader_integer(reader, param, "after", 0, STAMP_MAX, 0, &query->after),
+                            reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit));
     query->limit = (int32_t)limit;
     query->minute = clock_present_minute();
     return fault;
@@ -60,10 +58,10 @@ static enum fault list_documents(struct attempt *attempt, const struct reader *r
     struct header *headers;
     size_t count;
     struct bytes more;
-    enum fault fault = read_query(reader, attempt->call->param, &query);
-    if (!fault)
-        fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
-                           attempt->call->arena, &query, &headers, &count, &more);
+    enum fault fault =
+        FAULT_FIRST(read_query(reader, attempt->call->param, &query),
+                    store_list(documents_store(attempt->worker_context->documents), attempt->ns,
+                               attempt->call->arena, &query, &headers, &count, &more));
     if (fault)
         return fault;
     struct builder *body = attempt->reply->body;
@@ -161,10 +159,9 @@ static enum fault list_judged(struct attempt *attempt, const struct reader *read
     while (!fault) {
         struct header *headers;
         size_t count;
-        fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
-                           attempt->call->arena, &list.query, &headers, &count, &more);
-        if (!fault)
-            fault = list_rows(attempt, &list, headers, count, &is_cut);
+        fault = FAULT_FIRST(store_list(documents_store(attempt->worker_context->documents), attempt->ns,
+                                       attempt->call->arena, &list.query, &headers, &count, &more),
+                            list_rows(attempt, &list, headers, count, &is_cut));
         if (fault || list.is_full || is_cut || !more.data)
             break;
         list.query.cursor = more;

@@ -32,13 +32,10 @@ static enum fault read_order(const struct reader *reader, const struct json *ele
         return reader_wrong_value(reader, element, "docs",
                                   "Objects with c, id, if, items and delete are expected.");
     order->element = element;
-    enum fault fault = reader_members(reader, element, "c id if items delete");
-    if (!fault)
-        fault = reader_name(reader, element, &order->name);
-    if (!fault)
-        fault = reader_integer(reader, element, "if", 0, STAMP_MAX, -1, &order->expected);
-    if (!fault)
-        fault = reader_boolean(reader, element, "delete", &order->is_delete);
+    enum fault fault = FAULT_FIRST(reader_members(reader, element, "c id if items delete"),
+                                   reader_name(reader, element, &order->name),
+                                   reader_integer(reader, element, "if", 0, STAMP_MAX, -1, &order->expected),
+                                   reader_boolean(reader, element, "delete", &order->is_delete));
     const struct json *items = json_member(element, "items");
     if (!fault && items && items->kind != JSON_NULL) {
         if (items->kind != JSON_ARRAY || items->is_shallow)
@@ -79,10 +76,9 @@ static enum fault put_work(struct attempt *attempt)
     const struct reader reader = {settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     const struct json *docs;
-    enum fault fault = reader_members(&reader, attempt->call->param, "docs");
-    if (!fault)
-        fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
-                             settings->limit_documents, &docs);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "docs"),
+                                   reader_array(&reader, attempt->call->param, "docs", "limit_documents",
+                                                settings->limit_documents, &docs));
     if (fault)
         return fault;
     struct order *orders = ARENA_ARRAY(arena, struct order, docs->count);
@@ -115,16 +111,13 @@ static enum fault put_check(struct attempt *attempt)
     const struct reader reader = {settings, attempt->call, attempt->reply};
     const struct json *docs;
     struct order order;
-    enum fault fault = reader_members(&reader, attempt->call->param, "docs");
-    if (!fault)
-        fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
-                             settings->limit_documents, &docs);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "docs"),
+                                   reader_array(&reader, attempt->call->param, "docs", "limit_documents",
+                                                settings->limit_documents, &docs));
     for (const struct json *element = fault ? NULL : docs->first; element && !fault;
          element = element->next) {
         order = (struct order){0};
-        fault = read_order(&reader, element, &order);
-        if (!fault)
-            fault = change_check_items(&reader, order.items);
+        fault = FAULT_FIRST(read_order(&reader, element, &order), change_check_items(&reader, order.items));
     }
     return fault;
 }
@@ -215,8 +208,8 @@ enum fault put_beside_check(struct attempt *attempt, struct call *put)
 {
     if (!put)
         return FAULT_NONE;
-    enum fault fault = access_check(put, attempt->reply, &builtin_put);
-    return fault ? fault : put_beside_run(attempt, put, builtin_put.check);
+    return FAULT_FIRST(access_check(put, attempt->reply, &builtin_put),
+                       put_beside_run(attempt, put, builtin_put.check));
 }
 
 enum fault put_beside_work(struct attempt *attempt, struct call *put)

@@ -72,8 +72,8 @@ static enum fault read_document(struct attempt *attempt, struct document_name na
         return transaction_read(attempt->transaction, name, age_s, &sight->document);
     if (!age_s)
         return resource_read(attempt, name, sight);
-    enum fault fault = judge_newest(attempt, &name, 1, SIZE_MAX, &sight->document);
-    return fault ? fault : judge_show(attempt, &sight->document, &sight->view);
+    return FAULT_FIRST(judge_newest(attempt, &name, 1, SIZE_MAX, &sight->document),
+                       judge_show(attempt, &sight->document, &sight->view));
 }
 
 static int64_t find_age(const struct call *call)
@@ -98,9 +98,7 @@ static enum fault get_work(struct attempt *attempt)
     const struct resource *resource = attempt->call->resource;
     struct sight sight;
     struct document_name name;
-    enum fault fault = resource_name(&reader, &name);
-    if (!fault)
-        fault = read_document(attempt, name, &sight);
+    enum fault fault = FAULT_FIRST(resource_name(&reader, &name), read_document(attempt, name, &sight));
     if (fault)
         return fault;
     if (!document_exists(sight.document))
@@ -139,9 +137,8 @@ enum fault resource_fetch(struct attempt *attempt, const struct reader *reader, 
 {
     struct document_name name;
     *sight = (struct sight){0};
-    enum fault fault = resource_name(reader, &name);
-    if (!fault)
-        fault = transaction_fetch(attempt->transaction, name, draft_r);
+    enum fault fault =
+        FAULT_FIRST(resource_name(reader, &name), transaction_fetch(attempt->transaction, name, draft_r));
     if (!fault && call_is_judged(attempt->call))
         fault = judge_draft(attempt, draft_r, &sight->view);
     if (fault)
@@ -156,12 +153,10 @@ enum fault resource_fetch(struct attempt *attempt, const struct reader *reader, 
 static enum fault fetch_resource(struct attempt *attempt, const struct reader *reader, bool must_exist,
                                  struct draft **draft_r, struct sight *sight)
 {
-    enum fault fault = resource_fetch(attempt, reader, must_exist, draft_r, sight);
-    if (fault)
-        return fault;
-    return is_refused(attempt->call->resource, sight)
-               ? change_refuse_view(reader, sight->document, &sight->view)
-               : FAULT_NONE;
+    return FAULT_FIRST(resource_fetch(attempt, reader, must_exist, draft_r, sight),
+                       is_refused(attempt->call->resource, sight)
+                           ? change_refuse_view(reader, sight->document, &sight->view)
+                           : FAULT_NONE);
 }
 
 /* An item of the base, of which a filter leaves `shown`. */
@@ -179,9 +174,8 @@ static enum fault put_work(struct attempt *attempt)
     const struct json *items;
     struct draft *draft;
     struct sight sight;
-    enum fault fault = find_items(&reader, &items);
-    if (!fault)
-        fault = fetch_resource(attempt, &reader, false, &draft, &sight);
+    enum fault fault =
+        FAULT_FIRST(find_items(&reader, &items), fetch_resource(attempt, &reader, false, &draft, &sight));
     if (fault)
         return fault;
     const struct document *base = draft_base(draft), *shown = judge_find_shown(attempt, base);
@@ -199,9 +193,8 @@ static enum fault patch_work(struct attempt *attempt)
     const struct json *items;
     struct draft *draft;
     struct sight sight;
-    enum fault fault = find_items(&reader, &items);
-    if (!fault)
-        fault = fetch_resource(attempt, &reader, true, &draft, &sight);
+    enum fault fault =
+        FAULT_FIRST(find_items(&reader, &items), fetch_resource(attempt, &reader, true, &draft, &sight));
     if (fault)
         return fault;
     leave(attempt, STATUS_OK, &sight);

@@ -222,9 +222,8 @@ static enum fault search_work(struct attempt *attempt)
     const struct json *param = attempt->call->param;
     const struct schema *schema;
     struct bytes name;
-    enum fault fault = reader_members(&reader, param, "name args");
-    if (!fault)
-        fault = reader_text(&reader, param, "name", &name);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&reader, param, "name args"), reader_text(&reader, param, "name", &name));
     if (!fault && !name.data)
         fault = reader_wrong(&reader, param, "name", "The name of a search is expected.");
     if (!fault)

@@ -20,10 +20,10 @@ static enum fault volumes_work(struct attempt *attempt)
     struct builder *body = attempt->reply->body;
     struct volume *volumes;
     size_t count;
-    enum fault fault = reader_members(&reader, attempt->call->param, "");
-    if (!fault)
-        fault = store_list_volumes(documents_store(attempt->worker_context->documents), attempt->ns,
-                                   attempt->call->arena, CLASSES_MOST, &volumes, &count);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&reader, attempt->call->param, ""),
+                    store_list_volumes(documents_store(attempt->worker_context->documents), attempt->ns,
+                                       attempt->call->arena, CLASSES_MOST, &volumes, &count));
     if (fault)
         return fault;
     assert(count > 0 && !volumes[0].class.data);

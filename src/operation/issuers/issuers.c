@@ -253,13 +253,9 @@ static enum fault issuers_work(struct attempt *attempt)
     const struct reader reader = account_gate_reader(attempt);
     const struct json *param = attempt->call->param;
     struct bytes name;
-    enum fault fault = attempt->fence ? account_gate_find_accounts(attempt) : FAULT_NONE;
-    if (!fault)
-        fault = account_gate_check(attempt);
-    if (!fault)
-        fault = reader_members(&reader, param, "fetch");
-    if (!fault)
-        fault = reader_text(&reader, param, "fetch", &name);
+    enum fault fault = FAULT_FIRST(attempt->fence ? account_gate_find_accounts(attempt) : FAULT_NONE,
+                                   account_gate_check(attempt), reader_members(&reader, param, "fetch"),
+                                   reader_text(&reader, param, "fetch", &name));
     if (fault || !name.data)
         return fault ? fault : issuers_list(attempt);
     const struct issuer *issuer = issuer_find(attempt->call->accounts.issuers, name);
@@ -267,8 +263,7 @@ static enum fault issuers_work(struct attempt *attempt)
         return attempt->fence
                    ? FAULT_NONE
                    : reader_wrong(&reader, param, "fetch", "An issuer of the namespace is expected.");
-    fault = issuers_fetch(attempt, issuer);
-    return fault ? fault : add_issuer(attempt, issuer);
+    return FAULT_FIRST(issuers_fetch(attempt, issuer), add_issuer(attempt, issuer));
 }
 
 static bool issuers_is_look(const struct call *call)

@@ -80,9 +80,8 @@ static enum fault judge_left(struct attempt *attempt, const struct definition_ma
         ids[i] = left[i].id;
         versions[i] = left[i].version;
     }
-    enum fault fault = sight_was_before(attempt, &of->sight, ids, versions, count, were);
-    if (!fault)
-        fault = sight_was_lost(attempt, &of->sight, ids, versions, count, are_lost);
+    enum fault fault = FAULT_FIRST(sight_was_before(attempt, &of->sight, ids, versions, count, were),
+                                   sight_was_lost(attempt, &of->sight, ids, versions, count, are_lost));
     for (size_t i = 0; i < count && !fault && !*version_r; i++)
         if (were[i] || are_lost[i])
             *version_r = versions[i];
@@ -103,10 +102,9 @@ static enum fault find_left(struct attempt *attempt, const struct definition_mat
     size_t count;
     enum fault fault;
     do {
-        fault = store_subscriptions_left(store, attempt->ns, attempt->call->arena, &search, of->from,
-                                         LEFT_MOST, &left, &count);
-        if (!fault)
-            fault = judge_left(attempt, of, left, count, version_r);
+        fault = FAULT_FIRST(store_subscriptions_left(store, attempt->ns, attempt->call->arena, &search,
+                                                     of->from, LEFT_MOST, &left, &count),
+                            judge_left(attempt, of, left, count, version_r));
         if (count) {
             search.id = left[count - 1].id;
             search.transaction = left[count - 1].transaction;

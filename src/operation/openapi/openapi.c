@@ -368,11 +368,8 @@ static enum fault openapi_work(struct attempt *attempt)
     const int64_t most = reader.settings->limit_answer_bytes;
     struct builder *body = attempt->reply->body;
     const struct schema *schema;
-    enum fault fault = reader_members(&reader, call->param, "");
-    if (!fault)
-        fault = classes_schema(attempt, &schema);
-    if (!fault)
-        fault = classes_confirm(attempt, FAULT_NONE);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, call->param, ""), classes_schema(attempt, &schema),
+                                   classes_confirm(attempt, FAULT_NONE));
     if (fault)
         return fault;
     const struct json *root = get_root();

@@ -103,16 +103,16 @@ static enum fault passkey_refuse(struct attempt *attempt, const char *detail)
 
 static enum fault fetch_caller(struct attempt *attempt, struct draft **draft_r, struct account *account_r)
 {
-    enum fault fault = account_gate_fetch_caller(attempt, draft_r);
-    return fault ? fault : account_gate_read(attempt, *draft_r, account_r);
+    return FAULT_FIRST(account_gate_fetch_caller(attempt, draft_r),
+                       account_gate_read(attempt, *draft_r, account_r));
 }
 
 /* --- begin --- */
 
 static enum fault begin_login(struct attempt *attempt, const struct reader *reader)
 {
-    enum fault fault = reader_members(reader, attempt->call->param, "begin");
-    return fault ? fault : passkey_options_write(attempt, PASSKEY_FOR_LOGIN, NO_BYTES, NULL);
+    return FAULT_FIRST(reader_members(reader, attempt->call->param, "begin"),
+                       passkey_options_write(attempt, PASSKEY_FOR_LOGIN, NO_BYTES, NULL));
 }
 
 /* Whether the name is free is disclosed by `register` alone. */
@@ -120,9 +120,8 @@ static enum fault begin_register(struct attempt *attempt, const struct reader *r
 {
     const struct ns_accounts *accounts = &attempt->call->accounts;
     struct bytes given, normal;
-    enum fault fault = reader_members(reader, attempt->call->param, "begin name");
-    if (!fault)
-        fault = account_gate_read_name(reader, attempt->call->param, &given, &normal);
+    enum fault fault = FAULT_FIRST(reader_members(reader, attempt->call->param, "begin name"),
+                                   account_gate_read_name(reader, attempt->call->param, &given, &normal));
     bool may_be_named =
         given.data || accounts->needs_confirmation; /* by a ticket, whose name is not known here */
     bool may_be = (may_be_named && accounts->registration != REGISTRATION_CLOSED) ||
@@ -138,9 +137,8 @@ static enum fault begin_proof(struct attempt *attempt, const struct reader *read
 {
     struct account account;
     struct draft *draft;
-    enum fault fault = reader_members(reader, attempt->call->param, "begin");
-    if (!fault)
-        fault = fetch_caller(attempt, &draft, &account);
+    enum fault fault = FAULT_FIRST(reader_members(reader, attempt->call->param, "begin"),
+                                   fetch_caller(attempt, &draft, &account));
     if (!fault && !passkey_credential_count(draft))
         fault = passkey_refuse(attempt, "The account has no passkey.");
     return fault ? fault
@@ -153,11 +151,9 @@ static enum fault begin_create(struct attempt *attempt, const struct reader *rea
     const struct json *param = attempt->call->param;
     struct account account;
     struct draft *draft;
-    enum fault fault = reader_members(reader, param, "begin password passkey");
-    if (!fault)
-        fault = fetch_caller(attempt, &draft, &account);
-    if (!fault)
-        fault = account_proof_check(attempt, reader, param, draft, &account);
+    enum fault fault = FAULT_FIRST(reader_members(reader, param, "begin password passkey"),
+                                   fetch_caller(attempt, &draft, &account),
+                                   account_proof_check(attempt, reader, param, draft, &account));
     return fault ? fault
                  : passkey_options_write_new(attempt, PASSKEY_FOR_ADDING, attempt->call->caller.account,
                                              account.name.size ? account.name : account.address, draft);
@@ -194,18 +190,14 @@ static enum fault passkey_create(struct attempt *attempt, const struct reader *r
     struct draft *draft;
     struct bytes name;
     bool is_given;
-    enum fault fault = reader_members(reader, param, "create name");
-    if (!fault)
-        fault = passkey_credential_read(reader, param, "create", PASSKEY_CREATE, &credential, &is_given);
-    if (!fault)
-        fault = passkey_credential_read_name(reader, param, "name", &name);
-    if (!fault)
-        fault = account_gate_fetch_caller(attempt, &draft);
-    if (!fault)
-        fault = passkey_credential_verify(attempt, PASSKEY_FOR_ADDING, attempt->call->caller.account,
-                                          &credential, &verified, &challenge);
-    if (!fault)
-        fault = passkey_credential_add(attempt, draft, &verified, name, &challenge);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, "create name"),
+                    passkey_credential_read(reader, param, "create", PASSKEY_CREATE, &credential, &is_given),
+                    passkey_credential_read_name(reader, param, "name", &name),
+                    account_gate_fetch_caller(attempt, &draft),
+                    passkey_credential_verify(attempt, PASSKEY_FOR_ADDING, attempt->call->caller.account,
+                                              &credential, &verified, &challenge),
+                    passkey_credential_add(attempt, draft, &verified, name, &challenge));
     if (fault)
         return fault;
     builder_add_text(attempt->reply->body, "{\"passkey\":");
@@ -232,21 +224,16 @@ static enum fault login(struct attempt *attempt, const struct reader *reader)
     struct account account = {0};
     struct draft *draft;
     bool is_given;
-    enum fault fault = reader_members(reader, param, "login device cookie");
-    if (!fault)
-        fault = passkey_credential_read(reader, param, "login", PASSKEY_GET, &credential, &is_given);
-    if (!fault)
-        fault = account_session_read(reader, param, &wish);
-    if (!fault)
-        fault = account_gate_count(attempt, NO_BYTES);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, "login device cookie"),
+                    passkey_credential_read(reader, param, "login", PASSKEY_GET, &credential, &is_given),
+                    account_session_read(reader, param, &wish), account_gate_count(attempt, NO_BYTES));
     if (fault)
         return fault;
     struct bytes id = account_of(attempt, &credential);
-    fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
-    if (!fault)
-        fault = passkey_credential_use(attempt, PASSKEY_FOR_LOGIN, NO_BYTES, draft, &credential);
-    if (!fault)
-        fault = account_gate_read(attempt, draft, &account);
+    fault = FAULT_FIRST(transaction_fetch(attempt->transaction, account_gate_name(id), &draft),
+                        passkey_credential_use(attempt, PASSKEY_FOR_LOGIN, NO_BYTES, draft, &credential),
+                        account_gate_read(attempt, draft, &account));
     if (!fault && account.is_disabled)
         fault = passkey_credential_refuse(attempt);
     if (fault)
@@ -262,11 +249,9 @@ static enum fault list_passkey(struct attempt *attempt, const struct reader *rea
     struct builder *body = attempt->reply->body;
     struct draft *draft;
     bool is_wanted;
-    enum fault fault = reader_members(reader, attempt->call->param, "list");
-    if (!fault)
-        fault = reader_boolean(reader, attempt->call->param, "list", &is_wanted);
-    if (!fault)
-        fault = account_gate_fetch_caller(attempt, &draft);
+    enum fault fault = FAULT_FIRST(reader_members(reader, attempt->call->param, "list"),
+                                   reader_boolean(reader, attempt->call->param, "list", &is_wanted),
+                                   account_gate_fetch_caller(attempt, &draft));
     if (fault)
         return fault;
     builder_add_text(body, "{\"passkeys\":");
@@ -281,13 +266,10 @@ static enum fault passkey_drop(struct attempt *attempt, const struct reader *rea
     struct account account;
     struct draft *draft;
     struct bytes listed;
-    enum fault fault = reader_members(reader, param, "drop password passkey");
-    if (!fault)
-        fault = reader_text(reader, param, "drop", &listed);
-    if (!fault)
-        fault = fetch_caller(attempt, &draft, &account);
-    if (!fault)
-        fault = account_proof_check(attempt, reader, param, draft, &account);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, "drop password passkey"),
+                    reader_text(reader, param, "drop", &listed), fetch_caller(attempt, &draft, &account),
+                    account_proof_check(attempt, reader, param, draft, &account));
     if (fault)
         return fault;
     const struct item *item = passkey_list_find(draft, listed);
@@ -316,9 +298,7 @@ static enum fault passkey_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     const struct json *param = attempt->call->param;
-    enum fault fault = account_gate_check(attempt);
-    if (!fault)
-        fault = account_proof_check_passkeys(attempt);
+    enum fault fault = FAULT_FIRST(account_gate_check(attempt), account_proof_check_passkeys(attempt));
     if (fault)
         return fault;
     for (size_t i = 0; i < COUNT_OF(acts); i++) {

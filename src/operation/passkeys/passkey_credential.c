@@ -40,9 +40,9 @@ static enum fault read_response(const struct reader *reader, const struct json *
     fault =
         read_bytes(reader, response, "authenticatorData", DATA_MOST, true, &credential->authenticator_data);
     if (!fault)
-        fault = read_bytes(reader, response, "signature", SIGNATURE_MOST, true, &credential->signature);
-    if (!fault)
-        fault = read_bytes(reader, response, "userHandle", ACCOUNT_ID_BYTES, false, &handle);
+        fault = FAULT_FIRST(
+            read_bytes(reader, response, "signature", SIGNATURE_MOST, true, &credential->signature),
+            read_bytes(reader, response, "userHandle", ACCOUNT_ID_BYTES, false, &handle));
     if (!fault && handle.size == ACCOUNT_ID_BYTES)
         credential->account = json_member(response, "userHandle")->value; /* an id is its base64url */
     return fault;
@@ -52,9 +52,8 @@ static enum fault passkey_credential_read_id(const struct reader *reader, const 
                                              struct passkey_credential *credential)
 {
     struct bytes raw, type;
-    enum fault fault = read_bytes(reader, object, "id", WEBAUTHN_ID_MOST, true, &credential->id);
-    if (!fault)
-        fault = read_bytes(reader, object, "rawId", WEBAUTHN_ID_MOST, true, &raw);
+    enum fault fault = FAULT_FIRST(read_bytes(reader, object, "id", WEBAUTHN_ID_MOST, true, &credential->id),
+                                   read_bytes(reader, object, "rawId", WEBAUTHN_ID_MOST, true, &raw));
     if (!fault && !bytes_equal(raw, credential->id))
         fault = reader_wrong(reader, object, "rawId", "The same as id is expected.");
     if (!fault)
@@ -77,8 +76,8 @@ enum fault passkey_credential_read(const struct reader *reader, const struct jso
     if (whole->kind != JSON_OBJECT || whole->is_shallow || !response || response->kind != JSON_OBJECT ||
         response->is_shallow)
         return reader_wrong(reader, object, member, "A PublicKeyCredential as JSON is expected.");
-    enum fault fault = passkey_credential_read_id(reader, whole, credential_r);
-    return fault ? fault : read_response(reader, response, ceremony, credential_r);
+    return FAULT_FIRST(passkey_credential_read_id(reader, whole, credential_r),
+                       read_response(reader, response, ceremony, credential_r));
 }
 
 enum fault passkey_credential_read_name(const struct reader *reader, const struct json *object,

@@ -76,9 +76,8 @@ static enum fault reduce(struct attempt *attempt, struct matched_list *list)
     struct matched_definition *kept = ARENA_ARRAY(arena, struct matched_definition, list->count);
     int64_t *versions = ARENA_ARRAY(arena, int64_t, list->count);
     size_t count = 0;
-    enum fault fault = judge_matches(attempt, list->matched, list->count, versions);
-    if (!fault)
-        fault = judge_losses(attempt, list->matched, list->count, versions);
+    enum fault fault = FAULT_FIRST(judge_matches(attempt, list->matched, list->count, versions),
+                                   judge_losses(attempt, list->matched, list->count, versions));
     for (size_t i = 0; !fault && i < list->count; i++) {
         const struct matched_definition *matched = &list->matched[i];
         if (!versions[i] || (count && bytes_equal(kept[count - 1].text, matched->text)))
@@ -211,11 +210,9 @@ static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 static enum fault end_address(const struct pushing *pushing, const struct webpush_target *target)
 {
     bool is_gone;
-    enum fault fault = store_subscriptions_forget_push(pushing->store, pushing->attempt->ns, pushing->arena,
-                                                       pushing->session, target->endpoint, &is_gone);
-    if (fault)
-        return fault;
-    return is_gone ? push_forget(pushing) : run_again(pushing, 0);
+    return FAULT_FIRST(store_subscriptions_forget_push(pushing->store, pushing->attempt->ns, pushing->arena,
+                                                       pushing->session, target->endpoint, &is_gone),
+                       is_gone ? push_forget(pushing) : run_again(pushing, 0));
 }
 
 static enum fault push_refuse(const struct pushing *pushing, const struct push_outcome *outcome)
@@ -278,16 +275,14 @@ static enum fault push_work(struct attempt *attempt)
     const struct subscription_caller anybody = {.is_administrator = true};
     struct subscription subscription;
     bool is_there;
-    enum fault fault = reader_members(&reader, attempt->call->param, "session again");
-    if (!fault)
-        fault = reader_text(&reader, attempt->call->param, "session", &pushing.session);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, attempt->call->param, "session again"),
+                                   reader_text(&reader, attempt->call->param, "session", &pushing.session));
     if (!fault && !definition_is_session(pushing.session))
         fault = reader_wrong(&reader, NULL, "session", "The name of a session is expected.");
     if (!fault)
-        fault = reader_boolean(&reader, attempt->call->param, "again", &pushing.is_again);
-    if (!fault)
-        fault = store_subscriptions_take_matched(pushing.store, attempt->ns, pushing.arena, pushing.session,
-                                                 &pushing.list);
+        fault = FAULT_FIRST(reader_boolean(&reader, attempt->call->param, "again", &pushing.is_again),
+                            store_subscriptions_take_matched(pushing.store, attempt->ns, pushing.arena,
+                                                             pushing.session, &pushing.list));
     if (fault || !pushing.list.count)
         return fault;
     fault = store_subscriptions_read(pushing.store, attempt->ns, pushing.arena, pushing.session, &anybody,

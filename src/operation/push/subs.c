@@ -152,9 +152,8 @@ static enum fault read_lists(struct subs_request *request)
     if (change->is_whole && (json_member(request->param, "add") || json_member(request->param, "drop")))
         return reader_wrong(&request->reader, request->param, "defs",
                             "Either defs is expected, or add and drop.");
-    enum fault fault = read_definitions(request, change->is_whole ? "defs" : "add", true, &added);
-    if (!fault)
-        fault = read_definitions(request, "drop", false, &dropped);
+    enum fault fault = FAULT_FIRST(read_definitions(request, change->is_whole ? "defs" : "add", true, &added),
+                                   read_definitions(request, "drop", false, &dropped));
     change->keys = added.keys;
     change->texts = added.texts;
     change->value_counts = added.value_counts;
@@ -188,11 +187,9 @@ static enum fault read_push(struct subs_request *request)
     if (!keys)
         keys = push;
     if (!fault)
-        fault = reader_text(reader, push, "endpoint", &request->push.endpoint);
-    if (!fault)
-        fault = reader_text(reader, keys, "p256dh", &request->push.p256dh);
-    if (!fault)
-        fault = reader_text(reader, keys, "auth", &request->push.auth);
+        fault = FAULT_FIRST(reader_text(reader, push, "endpoint", &request->push.endpoint),
+                            reader_text(reader, keys, "p256dh", &request->push.p256dh),
+                            reader_text(reader, keys, "auth", &request->push.auth));
     if (fault)
         return fault;
     struct webpush_target target;
@@ -234,11 +231,7 @@ static enum fault read_context(struct subs_request *request)
 
 static enum fault read_change(struct subs_request *request)
 {
-    enum fault fault = read_lists(request);
-    if (!fault)
-        fault = read_life(request);
-    if (!fault)
-        fault = read_push(request);
+    enum fault fault = FAULT_FIRST(read_lists(request), read_life(request), read_push(request));
     request->change.caller = matches_caller(request->attempt->call);
     quota_find_numbers(request->attempt->call, QUOTA_SUBSCRIPTIONS_HELD, request->change.mosts);
     if (!request->change.caller.credential.data)
@@ -333,9 +326,9 @@ static enum fault look_or_change(struct subs_request *request)
 static enum fault check_members(const struct subs_request *request, bool *is_drop_r)
 {
     const struct json *param = request->param;
-    enum fault fault = reader_members(&request->reader, param, "add context defs delete drop life push");
-    if (!fault)
-        fault = reader_boolean(&request->reader, param, "delete", is_drop_r);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&request->reader, param, "add context defs delete drop life push"),
+                    reader_boolean(&request->reader, param, "delete", is_drop_r));
     if (!fault && *is_drop_r && param->count > 1)
         fault = reader_wrong(&request->reader, param, "delete", "It must be the only member.");
     return fault;

@@ -247,8 +247,8 @@ static bool may(const struct record_work *work, struct bytes key, bool is_write)
 static enum fault judge_listen(const struct record_work *work, const struct record_request *request)
 {
     const struct schema *schema;
-    enum fault fault = record_listen_judge(&work->reader, request, work->rules);
-    return fault ? fault : classes_schema(work->attempt, &schema);
+    return FAULT_FIRST(record_listen_judge(&work->reader, request, work->rules),
+                       classes_schema(work->attempt, &schema));
 }
 
 static enum fault record_judge(const struct record_work *work, struct record_request *request)
@@ -549,10 +549,9 @@ static enum fault record_work(struct attempt *attempt)
     if (!fault && !work.records)
         fault = reply_fault(attempt->call, attempt->reply, FAULT_ORECORDS, NULL, NULL);
     if (!fault)
-        fault = reader_array(&work.reader, attempt->call->param, "commands", "record_commands",
-                             RECORD_COMMANDS_MOST, &commands);
-    if (!fault)
-        fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+        fault = FAULT_FIRST(reader_array(&work.reader, attempt->call->param, "commands", "record_commands",
+                                         RECORD_COMMANDS_MOST, &commands),
+                            access_configuration(attempt->worker_context, attempt->call, &conf));
     if (fault)
         return fault;
     work.rules = conf.records;

@@ -220,14 +220,12 @@ static enum fault read_times(const struct reader *reader, const struct json *wis
                              struct record_request *request)
 {
     struct records_command *command = &request->command;
-    enum fault fault = read_timestamp(reader, wish, command);
-    if (!fault)
-        fault = reader_integer(reader, wish, "ttl_ms", 1, RECORDS_TOUCH_MOST_S * 1000, 0, &request->ttl_ms);
-    if (!fault)
-        fault = reader_integer(reader, wish, "touch_s", 1, RECORDS_TOUCH_MOST_S, 0, &command->touch_s);
-    if (!fault)
-        fault = reader_integer(reader, wish, command->deed == RECORDS_LOCK ? "lock_ms" : "work_ms", 1,
-                               RECORDS_LEASE_MOST_MS, 0, &command->lease_ms);
+    enum fault fault = FAULT_FIRST(
+        read_timestamp(reader, wish, command),
+        reader_integer(reader, wish, "ttl_ms", 1, RECORDS_TOUCH_MOST_S * 1000, 0, &request->ttl_ms),
+        reader_integer(reader, wish, "touch_s", 1, RECORDS_TOUCH_MOST_S, 0, &command->touch_s),
+        reader_integer(reader, wish, command->deed == RECORDS_LOCK ? "lock_ms" : "work_ms", 1,
+                       RECORDS_LEASE_MOST_MS, 0, &command->lease_ms));
     if (!fault && command->deed == RECORDS_LOCK && !command->lease_ms)
         fault =
             reader_wrong(reader, wish, "lock_ms", "A number of milliseconds is expected, at most 604800000.");
@@ -242,14 +240,10 @@ static enum fault read_flags(const struct reader *reader, const struct json *wis
     enum fault fault =
         reader_boolean(reader, wish, is_create ? "create" : "overwrite", &command->may_overwrite);
     if (!fault)
-        fault = reader_boolean(reader, wish, "immediate", &command->is_immediate);
-    if (!fault)
-        fault = reader_boolean(reader, wish, "probe", &command->is_probe);
-    if (!fault)
-        fault = reader_boolean(reader, wish, "idle", &command->leaves_worked);
-    if (!fault)
-        fault = reader_boolean(reader, wish, "persist", &command->is_persisted);
-    return fault;
+        fault = FAULT_FIRST(reader_boolean(reader, wish, "immediate", &command->is_immediate),
+                            reader_boolean(reader, wish, "probe", &command->is_probe),
+                            reader_boolean(reader, wish, "idle", &command->leaves_worked));
+    return FAULT_FIRST(fault, reader_boolean(reader, wish, "persist", &command->is_persisted));
 }
 
 /* Of a SET: whether a record has to be there. */
@@ -319,19 +313,12 @@ static enum fault read_query(const struct reader *reader, const struct json *wis
                              struct record_request *request)
 {
     struct record_query *query = &request->query;
-    enum fault fault = record_read_read_key(reader, wish, "from", &query->from);
-    if (!fault)
-        fault = record_read_read_key(reader, wish, "to", &query->to);
-    if (!fault)
-        fault = record_read_read_key(reader, wish, "prefix", &query->prefix);
-    if (!fault)
-        fault = record_read_read_key(reader, wish, "after", &query->after);
-    if (!fault)
-        fault = read_pattern(reader, wish, request);
-    if (!fault)
-        fault =
-            reader_integer(reader, wish, "limit", 1, RECORD_PAGE_MOST, RECORD_PAGE_STANDARD, &query->limit);
-    return fault;
+    return FAULT_FIRST(
+        record_read_read_key(reader, wish, "from", &query->from),
+        record_read_read_key(reader, wish, "to", &query->to),
+        record_read_read_key(reader, wish, "prefix", &query->prefix),
+        record_read_read_key(reader, wish, "after", &query->after), read_pattern(reader, wish, request),
+        reader_integer(reader, wish, "limit", 1, RECORD_PAGE_MOST, RECORD_PAGE_STANDARD, &query->limit));
 }
 
 static enum fault read_listen(const struct reader *reader, const struct json *wish,
@@ -341,19 +328,14 @@ static enum fault read_listen(const struct reader *reader, const struct json *wi
     static const char expected[] = "An array of at most 100 texts is expected.";
     int64_t wait_s = 0;
     request->is_listen = true;
-    enum fault fault = record_read_read_keys(reader, wish, "keys", RECORD_LISTENED_MOST, expected,
-                                             &listen->keys, &listen->key_count);
-    if (!fault)
-        fault = record_read_read_keys(reader, wish, "prefixes", RECORD_LISTENED_MOST, expected,
-                                      &listen->prefixes, &listen->prefix_count);
-    if (!fault)
-        fault = record_read_read_key(reader, wish, "from", &request->query.from);
-    if (!fault)
-        fault = record_read_read_key(reader, wish, "to", &request->query.to);
-    if (!fault)
-        fault = reader_text(reader, wish, "since", &listen->since);
-    if (!fault)
-        fault = reader_integer(reader, wish, "wait", 0, 3600, 0, &wait_s);
+    enum fault fault = FAULT_FIRST(record_read_read_keys(reader, wish, "keys", RECORD_LISTENED_MOST, expected,
+                                                         &listen->keys, &listen->key_count),
+                                   record_read_read_keys(reader, wish, "prefixes", RECORD_LISTENED_MOST,
+                                                         expected, &listen->prefixes, &listen->prefix_count),
+                                   record_read_read_key(reader, wish, "from", &request->query.from),
+                                   record_read_read_key(reader, wish, "to", &request->query.to),
+                                   reader_text(reader, wish, "since", &listen->since),
+                                   reader_integer(reader, wish, "wait", 0, 3600, 0, &wait_s));
     if (!fault && wait_s && !listen->since.data)
         fault = reader_wrong(reader, wish, "wait", "It needs `since`, a position.");
     listen->wait_ms = wait_s * 1000;
@@ -407,11 +389,8 @@ enum fault record_read(const struct reader *reader, const struct json *wish, str
         fault = reader_wrong(reader, wish, "size", "A number of bytes is expected.");
     command->size = (size_t)(size < 0 ? 0 : size);
     if (!fault)
-        fault = read_owner(reader, wish, command);
-    if (!fault)
-        fault = read_times(reader, wish, request);
-    if (!fault)
-        fault = read_flags(reader, wish, command);
+        fault = FAULT_FIRST(read_owner(reader, wish, command), read_times(reader, wish, request),
+                            read_flags(reader, wish, command));
     if (!fault && command->deed == RECORDS_SET)
         fault = read_only(reader, wish, command);
     return fault ? fault : read_stamp(reader, wish, command);

@@ -109,10 +109,9 @@ static enum fault check_times(const struct reader *reader, const struct record_r
 {
     const struct records_command *command = &request->command;
     const char *lease = command->deed == RECORDS_LOCK ? "lock_ms" : "work_ms";
-    enum fault fault = check_member(reader, request, "ttl_ms", most_ms, request->ttl_ms);
-    if (!fault)
-        fault = check_member(reader, request, "touch_s", most_ms, command->touch_s * 1000);
-    return fault ? fault : check_member(reader, request, lease, most_ms, command->lease_ms);
+    return FAULT_FIRST(check_member(reader, request, "ttl_ms", most_ms, request->ttl_ms),
+                       check_member(reader, request, "touch_s", most_ms, command->touch_s * 1000),
+                       check_member(reader, request, lease, most_ms, command->lease_ms));
 }
 
 /* What a `get` of many, or a module, wants for longer. */

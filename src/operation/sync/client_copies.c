@@ -223,13 +223,10 @@ static enum fault client_copies_read_element(const struct reader *reader, const 
     enum fault fault =
         element.count < object->count ? reader_members(reader, object, "c id v ct dt w") : FAULT_NONE;
     if (!fault)
-        fault = take_stamp(reader, object, "v", element.version, &held->version);
-    if (!fault)
-        fault = take_stamp(reader, object, "ct", element.ctime, &held->ctime);
-    if (!fault)
-        fault = take_stamp(reader, object, "dt", element.dtime, &held->dtime);
-    if (!fault)
-        fault = take_view(reader, object, element.view, view_r);
+        fault = FAULT_FIRST(take_stamp(reader, object, "v", element.version, &held->version),
+                            take_stamp(reader, object, "ct", element.ctime, &held->ctime),
+                            take_stamp(reader, object, "dt", element.dtime, &held->dtime),
+                            take_view(reader, object, element.view, view_r));
     return fault ? fault : reader_take_name(reader, object, element.class, element.id, name);
 }
 

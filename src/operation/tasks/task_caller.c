@@ -56,9 +56,8 @@ enum fault task_caller_enter(struct attempt *attempt)
     bool is_served;
     if (!task->account.data && !task->is_of_client)
         return FAULT_NONE;
-    enum fault fault = stored_caller_find_rights(attempt->worker_context, call, &rights);
-    if (!fault)
-        fault = find_account(attempt, &rights.own->conf.accounts, &is_served);
+    enum fault fault = FAULT_FIRST(stored_caller_find_rights(attempt->worker_context, call, &rights),
+                                   find_account(attempt, &rights.own->conf.accounts, &is_served));
     if (fault || !task->is_of_client)
         return fault;
     call->rules = rights.own->rules;

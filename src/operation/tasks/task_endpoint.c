@@ -51,8 +51,7 @@ static enum fault task_endpoint_check(struct worker_context *worker_context, str
         return refuse_key(call, reply, "key");
     call->admin = call->bearer =
         NO_BYTES; /* the administrator's key has no effect here: no task carries it */
-    enum fault fault = access_enter(worker_context, call, reply);
-    return fault ? fault : access_check_tasks(call, reply);
+    return FAULT_FIRST(access_enter(worker_context, call, reply), access_check_tasks(call, reply));
 }
 
 /* --- the answer --- */
@@ -177,9 +176,8 @@ static enum fault run_many(struct worker_context *worker_context, struct call *c
     if (list->kind != JSON_ARRAY || list->is_shallow || !list->count || list->count > RUN_MOST)
         return reader_wrong_value(&reader, list, "run", "An array of 1 to 1000 names of tasks is expected.");
     struct task_outcome *outcomes = ARENA_ARRAY(call->arena, struct task_outcome, list->count);
-    enum fault fault = read_ids(&reader, list, outcomes);
-    if (!fault)
-        fault = task_run(worker_context, call, reply, ns, outcomes, list->count);
+    enum fault fault = FAULT_FIRST(read_ids(&reader, list, outcomes),
+                                   task_run(worker_context, call, reply, ns, outcomes, list->count));
     if (fault)
         return fault;
     count_refusals(worker_context, outcomes, list->count);

@@ -144,10 +144,9 @@ static enum fault task_cron(struct worker_context *worker_context, const struct 
     size_t count = task_cron_collect(call->arena, &declarations);
     if (bytes_equal(call->ns, BYTES("z")))
         count = 0;
-    enum fault fault = store_cron_scan(documents_store(worker_context->documents), ns, call->arena,
-                                       declarations, count, &rules, &count);
-    if (!fault)
-        fault = declare(worker_context, call->arena, ns, call->workers);
+    enum fault fault = FAULT_FIRST(store_cron_scan(documents_store(worker_context->documents), ns,
+                                                   call->arena, declarations, count, &rules, &count),
+                                   declare(worker_context, call->arena, ns, call->workers));
     for (size_t i = 0; !fault && i < count; i++)
         fault = task_cron_plan(worker_context, call, ns, &rules[i]);
     return fault;
@@ -367,13 +366,10 @@ static enum fault purge(const struct task_scan *scan)
  * scan: what is due does not wait for them. */
 static enum fault follow_rules(const struct task_scan *scan)
 {
-    enum fault fault = task_cron(scan->worker_context, scan->call, scan->ns);
-    if (!fault)
-        fault = task_issuers(scan->worker_context, scan->call, scan->ns);
-    if (!fault)
-        fault = task_sweep(scan->worker_context, scan->call, scan->ns);
-    if (!fault)
-        fault = task_thumbnails(scan->worker_context, scan->call, scan->ns);
+    enum fault fault = FAULT_FIRST(task_cron(scan->worker_context, scan->call, scan->ns),
+                                   task_issuers(scan->worker_context, scan->call, scan->ns),
+                                   task_sweep(scan->worker_context, scan->call, scan->ns),
+                                   task_thumbnails(scan->worker_context, scan->call, scan->ns));
     if (!fault || fault == FAULT_XAWAY)
         return fault;
     log_warning("periodic tasks are not planned code=%s", fault_code(fault));
@@ -391,15 +387,12 @@ enum fault task_scan(struct worker_context *worker_context, struct call *call, s
     uint64_t lost = 0;
     if (param->kind != JSON_OBJECT)
         return reader_wrong_value(&reader, param, "scan", "An object is expected.");
-    enum fault fault = reader_members(&reader, param, "limit before unreported failures");
-    if (!fault)
-        fault = reader_integer(&reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
-    if (!fault)
-        fault = reader_integer(&reader, param, "before", STAMP_MIN, STAMP_MAX, now, &before);
-    if (!fault)
-        fault = reader_integer(&reader, param, "unreported", 0, UNREPORTED_MOST, 0, &unreported);
-    if (!fault)
-        fault = reader_integer(&reader, param, "failures", 1, INT32_MAX, INT32_MAX, &failures);
+    enum fault fault =
+        FAULT_FIRST(reader_members(&reader, param, "limit before unreported failures"),
+                    reader_integer(&reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit),
+                    reader_integer(&reader, param, "before", STAMP_MIN, STAMP_MAX, now, &before),
+                    reader_integer(&reader, param, "unreported", 0, UNREPORTED_MOST, 0, &unreported),
+                    reader_integer(&reader, param, "failures", 1, INT32_MAX, INT32_MAX, &failures));
     if (fault)
         return fault;
     builder_printf(scan.out, "{\"t\":%" PRId64 ",", now);
@@ -408,13 +401,7 @@ enum fault task_scan(struct worker_context *worker_context, struct call *call, s
     if (!fault)
         fault = list_unreported(&scan, unreported, failures); /* before a rule moves its parked task */
     if (!fault)
-        fault = expire(&scan);
-    if (!fault)
-        fault = follow_rules(&scan);
-    if (!fault)
-        fault = list_due(&scan, limit, before);
-    if (!fault)
-        fault = purge(&scan);
+        fault = FAULT_FIRST(expire(&scan), follow_rules(&scan), list_due(&scan, limit, before), purge(&scan));
     if (!fault)
         task_backlog_look(worker_context, call, ns);
     builder_add_text(scan.out, "}");

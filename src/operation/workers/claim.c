@@ -46,9 +46,8 @@ static enum fault check_any_queue(struct attempt *attempt)
 
 enum fault claim_name(struct attempt *attempt, const struct reader *reader, struct task_fence *fence_r)
 {
-    enum fault fault = check_any_queue(attempt);
-    if (!fault)
-        fault = claim_read(reader, reader->call->param, fence_r);
+    enum fault fault =
+        FAULT_FIRST(check_any_queue(attempt), claim_read(reader, reader->call->param, fence_r));
     fence_r->queues = task_external_queues(attempt->call);
     return fault;
 }
@@ -57,11 +56,9 @@ enum fault claim_find(struct attempt *attempt, const struct reader *reader, cons
                       struct task_fence *fence_r, struct task_hold *hold_r)
 {
     struct store *store = documents_store(attempt->worker_context->documents);
-    enum fault fault = check_any_queue(attempt);
-    if (!fault)
-        fault = claim_read(reader, object, fence_r);
-    if (!fault)
-        fault = store_tasks_hold(store, attempt->ns, attempt->call->arena, fence_r, hold_r);
+    enum fault fault =
+        FAULT_FIRST(check_any_queue(attempt), claim_read(reader, object, fence_r),
+                    store_tasks_hold(store, attempt->ns, attempt->call->arena, fence_r, hold_r));
     if (!fault && hold_r->queue >= 0)
         fault = claim_check_queue(attempt, hold_r->queue);
     if (fault)

@@ -94,9 +94,8 @@ static enum fault find_taken(struct attempt *attempt, bool is_new, struct task_t
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct task_fence *fence = ARENA_NEW(attempt->call->arena, struct task_fence);
-    enum fault fault = claim_read(&reader, attempt->call->param, fence);
-    if (!fault)
-        fault = taking_read(attempt, &reader, find_take(attempt), fence, taking);
+    enum fault fault = FAULT_FIRST(claim_read(&reader, attempt->call->param, fence),
+                                   taking_read(attempt, &reader, find_take(attempt), fence, taking));
     if (fault)
         return fault;
     if (!is_new) { /* the answer was lost */
@@ -188,11 +187,8 @@ static enum fault done_work(struct attempt *attempt)
     if (!fault && !hold.is_held && !hold.is_done)
         fault = claim_refuse(attempt, fence->id);
     if (!fault)
-        fault = read_result(&reader, fence);
-    if (!fault)
-        fault = put_beside_check(attempt, put);
-    if (!fault)
-        fault = end_take_read(attempt, &reader, fence);
+        fault = FAULT_FIRST(read_result(&reader, fence), put_beside_check(attempt, put),
+                            end_take_read(attempt, &reader, fence));
     if (fault)
         return fault;
     if (!hold.is_held) {
@@ -243,8 +239,8 @@ static enum fault done_afterwork(struct attempt *attempt)
         claim_wake_next(attempt, transaction_next_task(attempt->transaction));
         wake_left(attempt);
     }
-    enum fault fault = put_beside_is_left(attempt) ? complete_put(attempt) : FAULT_NONE;
-    return fault ? fault : end_take_afterwork(attempt, is_new);
+    return FAULT_FIRST(put_beside_is_left(attempt) ? complete_put(attempt) : FAULT_NONE,
+                       end_take_afterwork(attempt, is_new));
 }
 
 const struct operation builtin_done = {.name = "done",
@@ -265,9 +261,8 @@ static enum fault keep_work(struct attempt *attempt)
     struct bytes progress;
     int64_t until;
     bool is_kept;
-    enum fault fault = reader_members(&reader, param, CLAIM_MEMBERS " claim progress");
-    if (!fault)
-        fault = reader_text(&reader, param, "progress", &progress);
+    enum fault fault = FAULT_FIRST(reader_members(&reader, param, CLAIM_MEMBERS " claim progress"),
+                                   reader_text(&reader, param, "progress", &progress));
     if (!fault && progress.size > TASK_PROGRESS_MOST)
         fault = reader_wrong(&reader, param, "progress", "A text of at most 500 bytes is expected.");
     if (!fault)
@@ -275,10 +270,9 @@ static enum fault keep_work(struct attempt *attempt)
     if (!fault && !hold.is_held)
         fault = claim_refuse(attempt, fence.id);
     if (!fault)
-        fault = claim_read_until(attempt, &reader, param, hold.queue, &until);
-    if (!fault)
-        fault = store_tasks_keep(documents_store(attempt->worker_context->documents), attempt->ns,
-                                 attempt->call->arena, &fence, until, progress, &is_kept);
+        fault = FAULT_FIRST(claim_read_until(attempt, &reader, param, hold.queue, &until),
+                            store_tasks_keep(documents_store(attempt->worker_context->documents), attempt->ns,
+                                             attempt->call->arena, &fence, until, progress, &is_kept));
     if (fault)
         return fault;
     if (!is_kept)
@@ -320,9 +314,9 @@ static enum fault read_failure(const struct reader *reader, struct failure *fail
 {
     const struct json *param = reader->call->param;
     *failure = (struct failure){0};
-    enum fault fault = reader_members(reader, param, CLAIM_MEMBERS " code report delay final release take");
-    if (!fault)
-        fault = reader_text(reader, param, "code", &failure->code);
+    enum fault fault =
+        FAULT_FIRST(reader_members(reader, param, CLAIM_MEMBERS " code report delay final release take"),
+                    reader_text(reader, param, "code", &failure->code));
     if (!fault && failure->code.data && !is_code(failure->code))
         fault = reader_wrong(reader, param, "code", "At most 32 capital letters and digits are expected.");
     if (!fault)
@@ -330,11 +324,9 @@ static enum fault read_failure(const struct reader *reader, struct failure *fail
     if (!fault && failure->report.size > REPORT_MOST)
         fault = reader_wrong(reader, param, "report", "A text of at most 2000 bytes is expected.");
     if (!fault)
-        fault = reader_integer(reader, param, "delay", 0, 366 * 86400, -1, &failure->delay_s);
-    if (!fault)
-        fault = reader_boolean(reader, param, "final", &failure->is_final);
-    if (!fault)
-        fault = reader_boolean(reader, param, "release", &failure->is_release);
+        fault = FAULT_FIRST(reader_integer(reader, param, "delay", 0, 366 * 86400, -1, &failure->delay_s),
+                            reader_boolean(reader, param, "final", &failure->is_final),
+                            reader_boolean(reader, param, "release", &failure->is_release));
     if (!fault && failure->is_final && (failure->is_release || failure->delay_s >= 0))
         fault = reader_wrong(reader, param, "final", "One of final, release and delay is expected.");
     return fault;
@@ -384,9 +376,9 @@ static enum fault fail_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct failing *failing = ARENA_NEW(attempt->call->arena, struct failing);
     struct failure failure;
-    enum fault fault = read_failure(&reader, &failure);
-    if (!fault)
-        fault = claim_find(attempt, &reader, attempt->call->param, &failing->fence, &failing->hold);
+    enum fault fault =
+        FAULT_FIRST(read_failure(&reader, &failure),
+                    claim_find(attempt, &reader, attempt->call->param, &failing->fence, &failing->hold));
     if (!fault && !failing->hold.is_held && !has_failed(failing->hold.code))
         fault = claim_refuse(attempt, failing->fence.id);
     if (!fault)

@@ -51,9 +51,8 @@ static enum fault spool_read_names(struct spool_work *work)
 {
     const struct reader *reader = &work->reader;
     const struct json *param = work->attempt->call->param;
-    enum fault fault = reader_members(reader, param, "series records");
-    if (!fault)
-        fault = reader_text(reader, param, "series", &work->series);
+    enum fault fault = FAULT_FIRST(reader_members(reader, param, "series records"),
+                                   reader_text(reader, param, "series", &work->series));
     if (!fault && !are_digits(work->series, SERIES_DIGITS))
         fault = reader_wrong(reader, param, "series", "32 digits, 0 to 9 and a to f, are expected.");
     if (!fault)
@@ -65,10 +64,9 @@ static enum fault spool_read_names(struct spool_work *work)
          record = record->next, i++) {
         if (record->kind != JSON_OBJECT)
             return reader_wrong_value(reader, record, "records", "An object is expected.");
-        fault = reader_members(reader, record, "n d task traceparent tracestate");
-        if (!fault)
-            fault = reader_integer(reader, record, "n", i ? work->sequences[i - 1] + 1 : 1, INT64_MAX - 1, 0,
-                                   &work->sequences[i]);
+        fault = FAULT_FIRST(reader_members(reader, record, "n d task traceparent tracestate"),
+                            reader_integer(reader, record, "n", i ? work->sequences[i - 1] + 1 : 1,
+                                           INT64_MAX - 1, 0, &work->sequences[i]));
         if (!fault && !work->sequences[i])
             fault = reader_wrong(reader, record, "n", "The number of the record is expected.");
         if (!fault)
@@ -124,9 +122,8 @@ static enum fault add_task(struct spool_work *work, const struct json *record, s
     call.param_at = "/task";
     inner.call = &call;
     inner.reply = reply;
-    fault = reader_text(&reader, record, "traceparent", &parent);
-    if (!fault)
-        fault = reader_text(&reader, record, "tracestate", &state);
+    fault = FAULT_FIRST(reader_text(&reader, record, "traceparent", &parent),
+                        reader_text(&reader, record, "tracestate", &state));
     if (fault)
         return fault;
     call.trace = trace_read(call.arena, parent, state);
@@ -219,9 +216,7 @@ static enum fault spool_work(struct attempt *attempt)
     if (!access_is_administrator(call) && !call->is_by_service_key)
         return reply_fault(call, attempt->reply, FAULT_SCLOSED,
                            "Only the administrator and service keys may forward spools.", "spool", NULL);
-    enum fault fault = spool_read_names(work);
-    if (!fault)
-        fault = key_digests(work);
+    enum fault fault = FAULT_FIRST(spool_read_names(work), key_digests(work));
     if (fault)
         return fault;
     struct bytes account = call->caller.account.data ? call->caller.account : BYTES("");

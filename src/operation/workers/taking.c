@@ -44,24 +44,19 @@ enum fault taking_read(struct attempt *attempt, const struct reader *reader, con
     struct task_take *take = &taking_r->take;
     int64_t queue, until, wait_s, most_s = reader->settings->task_wait_s;
     *taking_r = (struct task_taking){.take = {.after = after}};
-    enum fault fault = reader_members(
-        reader, param, after ? "qn domain n claim worker wait apart" : "qn domain n claim worker wait after");
-    if (!fault)
-        fault = reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
+    enum fault fault = FAULT_FIRST(
+        reader_members(reader, param,
+                       after ? "qn domain n claim worker wait apart" : "qn domain n claim worker wait after"),
+        reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue));
     if (!fault && !queue)
         fault = reader_wrong(reader, param, "qn", "A queue of external workers is expected, 16 to 31.");
     if (!fault)
-        fault = claim_check_queue(attempt, (int)queue);
-    if (!fault)
-        fault = reader_text(reader, param, "domain", &take->domain);
-    if (!fault)
-        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &take->most);
-    if (!fault)
-        fault = claim_read_until(attempt, reader, param, (int)queue, &until);
-    if (!fault)
-        fault = read_worker(reader, param, &take->holder);
-    if (!fault)
-        fault = reader_integer(reader, param, "wait", 0, LONG_POLL_MOST_S, 0, &wait_s);
+        fault = FAULT_FIRST(claim_check_queue(attempt, (int)queue),
+                            reader_text(reader, param, "domain", &take->domain),
+                            reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &take->most),
+                            claim_read_until(attempt, reader, param, (int)queue, &until),
+                            read_worker(reader, param, &take->holder),
+                            reader_integer(reader, param, "wait", 0, LONG_POLL_MOST_S, 0, &wait_s));
     if (!fault && after)
         fault = reader_boolean(reader, param, "apart", &taking_r->is_apart);
     if (fault)
@@ -195,9 +190,7 @@ static enum fault look_once(struct waiting *waiting)
 static enum fault taking_wait_look(struct waiting *waiting)
 {
     const struct task_taking *taking = waiting->taking;
-    enum fault fault = look_once(waiting);
-    if (!fault)
-        fault = taking_put_back(waiting->attempt, taking);
+    enum fault fault = FAULT_FIRST(look_once(waiting), taking_put_back(waiting->attempt, taking));
     if (!fault && !taking->taken.count && taking->taken.has_overdue)
         fault = look_once(waiting);
     waiting->looked_ms = clock_monotonic_ms();
@@ -223,9 +216,8 @@ static enum fault look_again(void *context, bool *is_over_r)
     enum fault fault =
         access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
     if (!fault)
-        fault = claim_check_queue(attempt, waiting->taking->take.queue);
-    if (!fault)
-        fault = taking_wait_look(waiting);
+        fault =
+            FAULT_FIRST(claim_check_queue(attempt, waiting->taking->take.queue), taking_wait_look(waiting));
     waiting->look_lasted_ms = clock_monotonic_ms() - begun_ms;
     *is_over_r = waiting->taking->taken.count > 0;
     return fault;
@@ -286,9 +278,8 @@ static enum fault read_after(struct attempt *attempt, const struct reader *reade
         return FAULT_NONE;
     if (after->kind != JSON_OBJECT)
         return reader_wrong(reader, attempt->call->param, "after", "An object is expected.");
-    enum fault fault = reader_members(reader, after, CLAIM_MEMBERS);
-    if (!fault)
-        fault = claim_find(attempt, reader, after, fence_r, &hold);
+    enum fault fault = FAULT_FIRST(reader_members(reader, after, CLAIM_MEMBERS),
+                                   claim_find(attempt, reader, after, fence_r, &hold));
     bool has_ended = !fault && !hold.is_held && (hold.is_done || hold.code.data);
     return fault || has_ended ? fault : claim_refuse(attempt, fence_r->id);
 }
@@ -312,12 +303,10 @@ static enum fault take_work(struct attempt *attempt)
     struct task_taking taking;
     struct task_fence fence;
     int64_t pause;
-    enum fault fault = taking_read(attempt, &reader, attempt->call->param, NULL, &taking);
-    if (!fault)
-        fault = read_after(attempt, &reader, &fence);
-    if (!fault)
-        fault = fence.id.data ? take_after(attempt, &taking, &fence, &pause)
-                              : taking_wait(attempt, &taking, &pause);
+    enum fault fault = FAULT_FIRST(taking_read(attempt, &reader, attempt->call->param, NULL, &taking),
+                                   read_after(attempt, &reader, &fence),
+                                   fence.id.data ? take_after(attempt, &taking, &fence, &pause)
+                                                 : taking_wait(attempt, &taking, &pause));
     if (fault)
         return fault;
     builder_printf(out, "{\"t\":%" PRId64 ",", stamp_now());

@@ -52,21 +52,19 @@ enum fault store_blobs_open_note(struct store *store, int ns, struct arena *aren
                                  struct bytes *text)
 {
     struct pg *pg;
-    enum fault fault = store_use(store, ns, &pg);
-    return fault ? fault : store_sealing_open_text(store, ns, arena, place_of_note(arena, upload), text);
+    return FAULT_FIRST(store_use(store, ns, &pg),
+                       store_sealing_open_text(store, ns, arena, place_of_note(arena, upload), text));
 }
 
 enum fault store_blobs_touch(struct store *store, int ns, struct arena *arena,
                              const struct blob_digest *digest, int64_t size)
 {
     struct sealed_file_keys keys;
-    enum fault fault = store_blobs_keys(store, ns, &keys);
-    if (fault)
-        return fault;
-    return store_run_statement(store, ns, STATEMENT_BLOB_TOUCH,
-                               PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)),
-                                         PG_I64(blob_sealed_size(&keys, size))),
-                               NULL);
+    return FAULT_FIRST(store_blobs_keys(store, ns, &keys),
+                       store_run_statement(store, ns, STATEMENT_BLOB_TOUCH,
+                                           PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)),
+                                                     PG_I64(blob_sealed_size(&keys, size))),
+                                           NULL));
 }
 
 enum fault store_blobs_claim(struct store *store, int ns, struct arena *arena,

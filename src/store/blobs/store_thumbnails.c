@@ -32,12 +32,11 @@ enum fault store_thumbnails_refuse(struct store *store, int ns, struct arena *ar
                                    const struct blob_digest *digest, const char *reason)
 {
     struct sealed_file_keys keys;
-    enum fault fault = store_blobs_keys(store, ns, &keys);
-    if (fault)
-        return fault;
-    return store_run_statement(
-        store, ns, STATEMENT_THUMBNAIL_REFUSE,
-        PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)), PG_TEXT(bytes_of(reason))), NULL);
+    return FAULT_FIRST(store_blobs_keys(store, ns, &keys),
+                       store_run_statement(store, ns, STATEMENT_THUMBNAIL_REFUSE,
+                                           PG_PARAMS(arena, PG_TEXT(blob_sealed_digits(arena, &keys, digest)),
+                                                     PG_TEXT(bytes_of(reason))),
+                                           NULL));
 }
 
 enum fault store_thumbnails_note(struct store *store, int ns, struct arena *arena, struct bytes class,

@@ -255,8 +255,8 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
                         struct search_page *page_r)
 {
     struct pg_result *result;
-    enum fault fault = run_search(store, ns, arena, &(struct composition){.search = search}, &result);
-    return fault ? fault : store_search_read_page(store, ns, search, arena, result, page_r);
+    return FAULT_FIRST(run_search(store, ns, arena, &(struct composition){.search = search}, &result),
+                       store_search_read_page(store, ns, search, arena, result, page_r));
 }
 
 enum fault store_search_count(struct store *store, int ns, struct arena *arena, const struct search *search,
@@ -408,11 +408,10 @@ static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void
     struct pg_verdict verdict;
     struct pg_params *limits =
         PG_PARAMS(params->arena, PG_TEXT(bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms))));
-    enum fault fault = store_search_prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
-    if (!fault)
-        fault = store_search_prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
-    if (!fault)
-        fault = pg_pipeline_begin(pg, params->arena);
+    enum fault fault =
+        FAULT_FIRST(store_search_prepare(store, ns, params->arena, limit_statement, 0, 0, &first),
+                    store_search_prepare(store, ns, params->arena, sql, params->count, limit_ms, &second),
+                    pg_pipeline_begin(pg, params->arena));
     if (fault)
         return fault;
     pg_pipeline_add(pg, &(struct pg_statement){first, limit_statement, limits->count}, limits);

@@ -25,8 +25,8 @@ enum fault store_sight_declare(struct store *store, int ns, struct arena *arena,
     if (store_in_snapshot(store, ns))
         return FAULT_STALE;
     struct pg_params *params = PG_PARAMS(arena, PG_I64(mark), PG_TEXT(places));
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, params, NULL);
-    return fault ? fault : store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, params, NULL);
+    return FAULT_FIRST(store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, params, NULL),
+                       store_run_statement(store, ns, STATEMENT_SIGHT_DECLARE, params, NULL));
 }
 
 static void read_changes(const struct pg_result *result, const struct store_sight_query *query,

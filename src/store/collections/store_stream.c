@@ -39,9 +39,9 @@ static enum fault store_stream_read_schema(struct store *store, int ns, struct a
     struct pg_params params;
     struct pg_result *number;
     pg_params_start(&params, arena);
-    enum fault fault = schema_cache_read(store, ns);
-    if (!fault)
-        fault = pg_run(store_pg(store, ns), &statements[STATEMENT_SCHEMA_NUMBER], &params, &number);
+    enum fault fault =
+        FAULT_FIRST(schema_cache_read(store, ns),
+                    pg_run(store_pg(store, ns), &statements[STATEMENT_SCHEMA_NUMBER], &params, &number));
     if (fault || pg_get_i64(number, 0, 0) == schema_cache_get(store, ns)->number)
         return fault;
     schema_cache_forget(store, ns);
@@ -57,9 +57,9 @@ static enum fault begin_rows(struct store_stream *stream, const struct collectio
     int64_t left_ms = stream->deadline_ms - clock_monotonic_ms();
     if (left_ms <= 0)
         return FAULT_XTIME;
-    enum fault fault = store_stream_read_schema(store, ns, query->arena);
-    if (!fault)
-        fault = pg_execute(pg, arena_printf(query->arena, "set local statement_timeout = %" PRId64, left_ms));
+    enum fault fault = FAULT_FIRST(
+        store_stream_read_schema(store, ns, query->arena),
+        pg_execute(pg, arena_printf(query->arena, "set local statement_timeout = %" PRId64, left_ms)));
     if (fault)
         return fault;
     const struct schema *schema = schema_cache_get(store, ns);
@@ -80,16 +80,13 @@ static enum fault begin_rows(struct store_stream *stream, const struct collectio
 static enum fault begin_snapshot(struct store *store, int ns, const struct collection_query *query,
                                  struct collection_page *page_r)
 {
-    enum fault fault = store_snapshot_begin(store, ns);
-    if (!fault)
-        fault = store_collection(store, ns, query, page_r);
+    enum fault fault =
+        FAULT_FIRST(store_snapshot_begin(store, ns), store_collection(store, ns, query, page_r));
     if (fault || page_r->life)
         return fault;
     store_snapshot_end(store, ns);
-    fault = store_collection(store, ns, query, page_r);
-    if (!fault)
-        fault = store_snapshot_begin(store, ns);
-    return fault ? fault : store_collection(store, ns, query, page_r);
+    return FAULT_FIRST(store_collection(store, ns, query, page_r), store_snapshot_begin(store, ns),
+                       store_collection(store, ns, query, page_r));
 }
 
 static void store_stream_destroy(void *pointer)

@@ -150,10 +150,10 @@ enum fault store_subscriptions_read(struct store *store, int ns, struct arena *a
     bool may_return = true;
     enum fault fault = FAULT_NONE;
     for (int turn = 0; turn < 1 + by_session && may_return && !fault; turn++) {
-        fault = turn ? store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_RETURN, &params, &rows)
-                     : FAULT_NONE;
-        if (!fault)
-            fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &named, &rows);
+        fault =
+            FAULT_FIRST(turn ? store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_RETURN, &params, &rows)
+                             : FAULT_NONE,
+                        store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &named, &rows));
         if (!fault)
             *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
         if (fault || !*is_there_r)

@@ -109,8 +109,8 @@ static enum fault run_resealing(struct resealing *resealing, struct pg *pg, stru
             names[column][i] = pg_get_text(*locked_r, (int)i, column);
         pg_params_add_text_array(&params, names[column], count);
     }
-    fault = pg_run(pg, &statements[ITEMS], &params, &items);
-    return fault ? fault : store_resealing(resealing, pg, arena, items);
+    return FAULT_FIRST(pg_run(pg, &statements[ITEMS], &params, &items),
+                       store_resealing(resealing, pg, arena, items));
 }
 
 static struct bytes resealing_keep(struct arena *arena, struct bytes text)
@@ -122,11 +122,9 @@ enum fault resealing_run(struct resealing *resealing, struct pg *pg, struct aren
 {
     struct pg_result *locked = NULL;
     const int64_t items = resealing->items;
-    enum fault fault = pg_execute(pg, "begin");
-    if (!fault)
-        fault = run_resealing(resealing, pg, arena, batch, &locked);
-    if (!fault)
-        fault = pg_execute(pg, "commit");
+    enum fault fault =
+        FAULT_FIRST(pg_execute(pg, "begin"), run_resealing(resealing, pg, arena, batch, &locked),
+                    pg_execute(pg, "commit"));
     if (fault) {
         resealing->items = items;
         return pg_execute(pg, "rollback") ? FAULT_XAWAY : fault;

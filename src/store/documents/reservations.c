@@ -123,10 +123,9 @@ static enum fault settle_one(struct reservations *reservations, const struct res
                     (int)database.size, database.data);
         return reservations_refuse(reservations, place, database);
     }
-    if (fault)
-        return fault;
-    return is_held ? reservations_refuse(reservations, place, database)
-                   : reservations_drop(reservations, sessions, &place, 1, database, claim);
+    return FAULT_FIRST(fault, is_held
+                                  ? reservations_refuse(reservations, place, database)
+                                  : reservations_drop(reservations, sessions, &place, 1, database, claim));
 }
 
 /* --- reserving ----------------------------------------------------------------------------------- */

@@ -63,13 +63,8 @@ enum fault rewriting_run(struct pg *pg, struct arena *arena, const struct schema
     struct pg_result *rows = NULL;
     *count_r = 0;
     struct pg_params *params = PG_PARAMS(arena, PG_TEXT(class->name), PG_I32(batch));
-    enum fault fault = pg_execute(pg, "begin");
-    if (!fault)
-        fault = run(pg, "rewriting_items", params, &rows);
-    if (!fault)
-        fault = store_rewriting(pg, arena, class, rows);
-    if (!fault)
-        fault = pg_execute(pg, "commit");
+    enum fault fault = FAULT_FIRST(pg_execute(pg, "begin"), run(pg, "rewriting_items", params, &rows),
+                                   store_rewriting(pg, arena, class, rows), pg_execute(pg, "commit"));
     if (!fault)
         *count_r = pg_get_i64(rows, 0, COUNTED);
     else if (pg_execute(pg, "rollback"))

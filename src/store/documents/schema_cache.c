@@ -176,9 +176,8 @@ static enum fault schema_cache_read_schema(struct schema_cache *cache, struct pg
     struct arena *arena = arena_create("schema row");
     pg_params_start(&params, arena);
     cache->turn++;
-    enum fault fault = pg_run(pg, &statements[STATEMENT_SCHEMA], &params, &row);
-    if (!fault)
-        fault = read_row(row, applied, cache->turn);
+    enum fault fault = FAULT_FIRST(pg_run(pg, &statements[STATEMENT_SCHEMA], &params, &row),
+                                   read_row(row, applied, cache->turn));
     arena_destroy(arena);
     if (fault)
         schema_cache_release(applied);

@@ -57,8 +57,8 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
     if (ns < 0)
         return FAULT_BINTERNAL;
     /* The session of the commit is never reopened: its transaction would have ended with it. */
-    enum fault fault = store_is_held(store, ns) ? FAULT_NONE : store_connect(store, ns);
-    return fault ? fault : store_use(store, ns, pg_r);
+    return FAULT_FIRST(store_is_held(store, ns) ? FAULT_NONE : store_connect(store, ns),
+                       store_use(store, ns, pg_r));
 }
 
 static void failed(void *whose, struct bytes database)

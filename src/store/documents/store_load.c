@@ -179,8 +179,8 @@ static enum fault load_one(struct store *store, int ns, struct arena *arena, str
     struct pg_params params;
     const struct pg_statement *statement = statement_of(store, ns, load, &params, arena);
     struct pg_result *result;
-    enum fault fault = pg_run(store_pg(store, ns), statement, &params, &result);
-    return fault ? fault : read_document(store, ns, result, arena, load);
+    return FAULT_FIRST(pg_run(store_pg(store, ns), statement, &params, &result),
+                       read_document(store, ns, result, arena, load));
 }
 
 static void add_sizes(struct store *store, int ns, struct arena *arena, const struct load *loads,
@@ -265,9 +265,8 @@ static enum fault load_round(struct store *store, int ns, struct arena *arena, c
     enum fault fault;
     bool again;
     do {
-        fault = round->is_long ? store_long_begin(store, ns, 0, &read) : FAULT_NONE;
-        if (!fault)
-            fault = send_round(store, ns, arena, round, read.limit_ms, &results);
+        fault = FAULT_FIRST(round->is_long ? store_long_begin(store, ns, 0, &read) : FAULT_NONE,
+                            send_round(store, ns, arena, round, read.limit_ms, &results));
         again = round->is_long && store_long_end(store, ns, &read, &fault);
     } while (again);
     for (size_t i = 0; i < round->count && !fault; i++)
@@ -341,10 +340,9 @@ static enum fault load_under_schema(struct store *store, int ns, void *context)
 {
     const struct loading *loading = context;
     for (int schemas = 1;; schemas++) {
-        enum fault fault = schema_cache_read(store, ns);
-        if (!fault)
-            fault = load_all(store, ns, loading->arena, loading->loads, loading->count, loading->is_long,
-                             loading->bytes_most);
+        enum fault fault = FAULT_FIRST(schema_cache_read(store, ns),
+                                       load_all(store, ns, loading->arena, loading->loads, loading->count,
+                                                loading->is_long, loading->bytes_most));
         if (fault != FAULT_STALE || schema_cache_is_filled(store, ns) || schemas == SCHEMAS_MOST)
             return fault;
     }

@@ -157,8 +157,7 @@ static enum fault take_any(struct store *store, int ns, struct arena *arena, con
     if (!taken_r->count)
         store_run_forget_change(store);
     taken_r->has_overdue = pg_get_bool(verdict.results[1], 0, 0);
-    fault = open_new(store, ns, arena, taken_r);
-    return fault ? fault : read_next(store, ns, arena, take, now, taken_r);
+    return FAULT_FIRST(open_new(store, ns, arena, taken_r), read_next(store, ns, arena, take, now, taken_r));
 }
 
 enum fault store_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
