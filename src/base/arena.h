@@ -7,7 +7,7 @@
 #ifndef STAMPD_BASE_ARENA_H
 #define STAMPD_BASE_ARENA_H
 
-#include "base/base.h"
+#include "base/bytes.h"
 
 struct arena;
 
@@ -20,6 +20,11 @@ void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc
 void *arena_zalloc(struct arena *arena, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 /* Copies `size` bytes and adds a NUL after them. */
 char *arena_copy(struct arena *arena, const void *data, size_t size) __attribute__((returns_nonnull));
+/* The same of a text: never NO_BYTES. */
+static inline struct bytes arena_keep(struct arena *arena, struct bytes text)
+{
+    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
+}
 /* printf into the arena. */
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 

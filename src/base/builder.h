@@ -3,7 +3,7 @@
 #ifndef STAMPD_BASE_BUILDER_H
 #define STAMPD_BASE_BUILDER_H
 
-#include "base/bytes.h"
+#include "base/arena.h"
 
 struct builder {
     char *data;
@@ -43,6 +43,14 @@ static inline void builder_add_bytes(struct builder *builder, struct bytes text)
 static inline struct bytes builder_bytes(const struct builder *builder)
 {
     return (struct bytes){builder->data ? builder->data : "", builder->size};
+}
+
+/* The text as a copy in the arena; frees the builder. */
+static inline struct bytes builder_take(struct builder *builder, struct arena *arena)
+{
+    struct bytes text = arena_keep(arena, (struct bytes){builder->data, builder->size});
+    builder_free(builder);
+    return text;
 }
 
 #endif

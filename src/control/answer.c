@@ -24,8 +24,7 @@ static const char *with_arguments(struct arena *arena, const char *words, const 
         builder_add_bytes(&text, argument->value);
     }
     builder_add_text(&text, ")");
-    words = arena_copy(arena, text.data, text.size);
-    builder_free(&text);
+    words = builder_take(&text, arena).data;
     return words;
 }
 

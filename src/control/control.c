@@ -203,8 +203,7 @@ bool control_read_file(struct arena *arena, const char *path, struct bytes *text
         message_print("%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
-    *text_r = (struct bytes){arena_copy(arena, builder_bytes(&builder).data, builder.size), builder.size};
-    builder_free(&builder);
+    *text_r = builder_take(&builder, arena);
     return is_read;
 }
 

@@ -467,8 +467,7 @@ static enum fault refuse_arguments(const struct settings *settings, struct call 
     if (is_argument || arguments->is_unknown) {
         struct builder at = {0};
         json_add_pointer_name(&at, bytes_of(wrong));
-        reply->at = arena_copy(call->arena, at.data, at.size);
-        builder_free(&at);
+        reply->at = builder_take(&at, call->arena).data;
     }
     return fault;
 }

@@ -286,7 +286,7 @@ static void count_definition(void *context, const struct definition *definition)
 
 static struct bytes live_catch_up_copy(struct arena *arena, struct bytes text)
 {
-    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+    return text.data ? arena_keep(arena, text) : NO_BYTES;
 }
 
 static void gather_definition(void *context, const struct definition *definition)

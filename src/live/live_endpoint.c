@@ -54,7 +54,7 @@ static bool comes_again(const struct exchange *exchange)
 
 static struct bytes live_endpoint_copy(struct arena *arena, struct bytes text)
 {
-    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+    return text.data ? arena_keep(arena, text) : NO_BYTES;
 }
 
 /* Copies what it keeps into its arena, including texts of the request, which ends when the answer begins. */

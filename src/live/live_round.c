@@ -95,7 +95,7 @@ void live_round_query(struct live_round *round, struct pg_params *params)
     round->was_clean = is_clean;
     round->number++;
     struct bytes text = write_echo(round, echo, sizeof echo);
-    pg_params_add_text(params, (struct bytes){arena_copy(params->arena, text.data, text.size), text.size});
+    pg_params_add_text(params, arena_keep(params->arena, text));
 }
 
 void live_round_take(struct live_round *round, const struct live_horizon *known, int64_t next)

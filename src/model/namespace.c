@@ -505,9 +505,7 @@ struct bytes namespace_set_json(struct arena *arena, struct bytes text, const ch
     if (!is_set)
         namespace_add_member(&builder, bytes_of(name), value);
     builder_add_text(&builder, "}");
-    struct bytes result = {arena_copy(arena, builder.data, builder.size), builder.size};
-    builder_free(&builder);
-    return result;
+    return builder_take(&builder, arena);
 }
 
 struct bytes namespace_set_member(struct arena *arena, struct bytes text, const char *name, const char *value)

@@ -24,11 +24,6 @@ struct record_rules {
     struct record_rule list[RECORD_RULES_MOST];
 };
 
-static struct bytes record_rules_copy(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 static bool read_right(struct arena *arena, const struct json *value, struct record_right *right_r)
 {
     static const struct bytes role = {"role:", 5};
@@ -45,8 +40,7 @@ static bool read_right(struct arena *arena, const struct json *value, struct rec
                    : is_role                             ? WHO_ROLE
                                                          : WHO_NOBODY;
     if (is_role)
-        right_r->role =
-            record_rules_copy(arena, (struct bytes){word.data + role.size, word.size - role.size});
+        right_r->role = arena_keep(arena, (struct bytes){word.data + role.size, word.size - role.size});
     return right_r->who != WHO_NOBODY;
 }
 
@@ -60,7 +54,7 @@ static bool read_prefix(struct arena *arena, const struct json *value, struct re
 {
     if (!value || value->kind != JSON_STRING || value->value.size > RECORD_RULES_PREFIX_MOST)
         return false;
-    struct bytes text = record_rules_copy(arena, value->value);
+    struct bytes text = arena_keep(arena, value->value);
     const char *place = text.size ? memmem(text.data, text.size, PLACE, sizeof PLACE - 1) : NULL;
     rule->head = text;
     rule->is_of_account = place != NULL;
@@ -113,7 +107,7 @@ static bool read_rule(struct arena *arena, const struct json *value, struct reco
                    read_right(arena, json_member(value, "write"), &rule->write);
     if (!is_read || (rule->terms.ttl_most_ms && rule->terms.ttl_ms > rule->terms.ttl_most_ms))
         return false;
-    rule->terms.prefix = record_rules_copy(arena, prefix->value);
+    rule->terms.prefix = arena_keep(arena, prefix->value);
     rule->terms.writers = writers[rule->write.who];
     return true;
 }

@@ -196,9 +196,7 @@ struct bytes resource_file_write(struct arena *arena, const struct resource_file
     if (file->policy.data)
         json_add_text(&json, ",\"policy\":", file->policy);
     builder_add_text(&json, "}");
-    struct bytes result = {arena_copy(arena, json.data, json.size), json.size};
-    builder_free(&json);
-    return result;
+    return builder_take(&json, arena);
 }
 
 static bool resource_file_is_digest(struct bytes text)

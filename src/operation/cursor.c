@@ -14,9 +14,7 @@ static struct bytes question_of(const struct call *call, struct bytes question)
     if (call_is_judged(call))
         signed_text_add_part(&text, call->caller.account);
     signed_text_add_part(&text, question);
-    struct bytes whole = {arena_copy(call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return whole;
+    return builder_take(&text, call->arena);
 }
 
 enum fault cursor_make(struct attempt *attempt, struct bytes question, const struct cursor_row *row,

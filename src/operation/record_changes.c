@@ -16,9 +16,7 @@ static struct bytes question_of(const struct call *call)
     struct builder text = {0};
     signed_text_add_part(&text, BYTES("records"));
     signed_text_add_part(&text, call->ns);
-    struct bytes whole = {arena_copy(call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return whole;
+    return builder_take(&text, call->arena);
 }
 
 /* False: it is of another memory, or no position. */

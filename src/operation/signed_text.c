@@ -63,8 +63,7 @@ struct bytes signed_text_make(struct arena *arena, struct bytes secret, struct b
     signed_text_derive(secret, question, raw, &key);
     crypto_seal(key.digest, key.digest + CRYPTO_KEY, payload, raw + NONCE_SIZE);
     base64_add(&text, (struct bytes){(const char *)raw, size});
-    struct bytes signed_text = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
+    struct bytes signed_text = builder_take(&text, arena);
     explicit_bzero(&key, sizeof key);
     return signed_text;
 }

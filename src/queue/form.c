@@ -28,8 +28,7 @@ enum fault form_check_name(struct arena *arena, struct form *form, const char *k
     text.size = 0;
     builder_add_bytes(&text, bytes_of(parent));
     json_add_pointer_name(&text, name);
-    form->at = arena_copy(arena, text.data, text.size);
-    builder_free(&text);
+    form->at = builder_take(&text, arena).data;
     form->name = name;
     form->nearest = names_nearest(known, name);
     return FAULT_AARG;

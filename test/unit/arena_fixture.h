@@ -2,7 +2,7 @@
 #ifndef STAMPD_TEST_ARENA_FIXTURE_H
 #define STAMPD_TEST_ARENA_FIXTURE_H
 
-#include "base/arena.h"
+#include "base/builder.h"
 #include "base/base.h"
 
 #define ARENA_TEST(name) cmocka_unit_test_setup_teardown(name, arena_set_up, arena_tear_down)

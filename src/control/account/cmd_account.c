@@ -76,7 +76,7 @@ static bool account_run(const struct account_command *account, const char *opera
                                     .timeout_ms = REQUEST_MS},
              &result);
     bool is_done = answer_read(arena, &result, &answer) == ANSWER_DONE;
-    struct bytes text = {arena_copy(arena, result.body.data, result.body.size), result.body.size};
+    struct bytes text = arena_keep(arena, result.body);
     explicit_bzero(body.data, body.size); /* it may have a password */
     builder_free(&body);
     http_close(http);
@@ -96,18 +96,11 @@ static bool account_ask(const struct account_command *account, const char *membe
     return account_run(account, "accounts", member, wish, out_r);
 }
 
-static struct bytes account_take(struct arena *arena, struct builder *text)
-{
-    struct bytes taken = {arena_copy(arena, text->data, text->size), text->size};
-    builder_free(text);
-    return taken;
-}
-
 static struct bytes quoted(struct arena *arena, struct bytes text)
 {
     struct builder quote = {0};
     json_add_string(&quote, text);
-    return account_take(arena, &quote);
+    return builder_take(&quote, arena);
 }
 
 /* The account of the command's name or id; reports it when there is none. */
@@ -136,7 +129,7 @@ static bool account_act(const struct account_command *account, const char *act, 
     json_add_text(&wish, "{\"account\":", text_of(found, "account"));
     builder_add_bytes(&wish, more);
     builder_add_text(&wish, "}");
-    return account_ask(account, act, account_take(account->control->arena, &wish), out_r);
+    return account_ask(account, act, builder_take(&wish, account->control->arena), out_r);
 }
 
 /* --- a password, from standard input --- */
@@ -195,7 +188,7 @@ static const char *roles_of(struct arena *arena, const struct json *account)
             builder_add_text(&text, ",");
         builder_add_bytes(&text, role->value);
     }
-    return account_take(arena, &text).data;
+    return builder_take(&text, arena).data;
 }
 
 static void print_row(struct arena *arena, const struct json *account)
@@ -236,7 +229,7 @@ static bool list_page(const struct account_command *account, struct bytes *curso
     if (cursor->data)
         json_add_text(&wish, ",\"cursor\":", *cursor);
     builder_add_text(&wish, "}");
-    if (!account_ask(account, "list", account_take(arena, &wish), &out))
+    if (!account_ask(account, "list", builder_take(&wish, arena), &out))
         return false;
     const struct json *all = json_member(out, "accounts"), *next = json_member(out, "cursor");
     for (const struct json *one = all ? all->first : NULL; one; one = one->next) {
@@ -298,7 +291,7 @@ static struct bytes account_wish_new(const struct account_command *account, stru
         json_add_string(&wish, bytes_of(account->roles.words[i]));
     }
     builder_add_text(&wish, "]}");
-    return account_take(account->control->arena, &wish);
+    return builder_take(&wish, account->control->arena);
 }
 
 static int account_create(struct control *control, int argc, char **argv)
@@ -340,7 +333,7 @@ static int account_password(struct control *control, int argc, char **argv)
     if (!read_password(&account, &password))
         return CONTROL_FAILED;
     json_add_text(&more, ",\"password\":", password);
-    if (!account_act(&account, "set", account_take(control->arena, &more), &out))
+    if (!account_act(&account, "set", builder_take(&more, control->arena), &out))
         return CONTROL_FAILED;
     printf("%s: the password is set, all sessions have ended\n", account.name);
     return CONTROL_DONE;

@@ -84,7 +84,7 @@ static bool read_ids(struct archive_ordering *ordering, const char *class, struc
         return false;
     enum fault fault;
     while (!(fault = pg_copy_next(ordering->pg, &row)) && row.count) {
-        struct bytes id = {arena_copy(arena, row.fields[0].data, row.fields[0].size), row.fields[0].size};
+        struct bytes id = arena_keep(arena, row.fields[0]);
         ARENA_GROW(arena, list, count, room);
         list[count].stored = id.data;
         if (!data_keys_open_id(ordering->keys, arena, bytes_of(class), &id))
@@ -334,7 +334,7 @@ static int archive_rows_compare(const struct archive_rows *rows)
 
 static struct bytes archive_rows_copy(struct arena *arena, struct bytes text)
 {
-    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+    return text.data ? arena_keep(arena, text) : NO_BYTES;
 }
 
 /* Rows are ordered by the keys that are stored: of an encrypted namespace the items are kept, with copies of

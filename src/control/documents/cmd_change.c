@@ -61,10 +61,7 @@ static const struct json *change_ask(struct changer *changer, const char *operat
                    builder_bytes(body), target->retry_s, "change", &result);
     builder_free(body);
     if (is_answered)
-        out = ask_out(
-            control->arena,
-            (struct bytes){arena_copy(control->arena, result.body.data, result.body.size), result.body.size},
-            1);
+        out = ask_out(control->arena, arena_keep(control->arena, result.body), 1);
     if (is_answered && !out)
         message_print("change: this is no answer of stampd");
     return out;

@@ -151,8 +151,7 @@ static bool print_page(struct finder *finder, struct bytes text)
     if (is_named(finder->options) && json_member(out, "more"))
         message_print("search: there are more rows than the server's limits allow");
     if (cursor && finder->left > 0)
-        finder->cursor =
-            (struct bytes){arena_copy(arena, cursor->value.data, cursor->value.size), cursor->value.size};
+        finder->cursor = arena_keep(arena, cursor->value);
     return true;
 }
 

@@ -253,7 +253,7 @@ static bool request_page(struct purger *purger, struct arena *arena, struct byte
     if (is_refused)
         return purger_fail(purger, refusal.code, refusal.words);
     arena_reset(arena); /* the cursor of the page before is in the request */
-    *text_r = (struct bytes){arena_copy(arena, result.body.data, result.body.size), result.body.size};
+    *text_r = arena_keep(arena, result.body);
     return true;
 }
 

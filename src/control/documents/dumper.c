@@ -201,11 +201,6 @@ static struct dump_batch *batch_of(struct dumper *dumper, uint64_t number)
     return &dumper->batches[number % (uint64_t)dumper->options->parallel];
 }
 
-static struct bytes dumper_keep(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 /* Begins as many batches as there are names and free batches. */
 static void fill_batches(struct dumper *dumper)
 {
@@ -219,7 +214,7 @@ static void fill_batches(struct dumper *dumper)
         while (lister->name_next < lister->name_count && batch->count < dumper->batch_size) {
             const struct page_name *name = &lister->names[lister->name_next++];
             batch->names[batch->count++] = (struct page_name){
-                dumper_keep(batch->arena, name->class), dumper_keep(batch->arena, name->id), name->version};
+                arena_keep(batch->arena, name->class), arena_keep(batch->arena, name->id), name->version};
         }
         batch->part = batch->count;
         request_documents(dumper, batch);

@@ -27,9 +27,7 @@ static const char *find_unknown(struct arena *arena, const struct json *root)
         if (names_have(known, member->name))
             continue;
         names_explain(known, "member", member->name, &words);
-        const char *problem = arena_copy(arena, words.data, words.size);
-        builder_free(&words);
-        return problem;
+        return builder_take(&words, arena).data;
     }
     return NULL;
 }

@@ -22,9 +22,7 @@ const char *foreign_mapping_unknown(struct arena *arena, const struct json *obje
     for (const struct json *member = object->first; member; member = member->next)
         if (!names_have(known, member->name)) {
             names_explain(known, "member", member->name, &words);
-            const char *problem = arena_copy(arena, words.data, words.size);
-            builder_free(&words);
-            return problem;
+            return builder_take(&words, arena).data;
         }
     return NULL;
 }

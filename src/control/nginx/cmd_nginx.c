@@ -55,9 +55,7 @@ static const char *compose_servers(struct control *control, bool is_for_large)
     if (!is_for_large && large)
         add_servers(&builder, settings, 0, large, " max_conns=1");
     add_servers(&builder, settings, large, workers, is_for_large || !large ? "" : " backup");
-    const char *text = arena_copy(control->arena, builder.data, builder.size);
-    builder_free(&builder);
-    return text;
+    return builder_take(&builder, control->arena).data;
 }
 
 /* A line for each word of a list. */
@@ -341,8 +339,7 @@ static bool fill_in_stores(struct filling_in *filling)
     object_stores_close(stores);
     if (!is_read)
         message_print("%s", problem);
-    fill_in(filling, "OBJECT_STORES", arena_copy(filling->control->arena, builder.data, builder.size));
-    builder_free(&builder);
+    fill_in(filling, "OBJECT_STORES", builder_take(&builder, filling->control->arena).data);
     return is_read && is_filled;
 }
 

@@ -163,9 +163,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
     for (int64_t home = 0; home < homes; home++)
         add_upstreams(&builder, settings, home, width);
     add_origins(&builder, arena, confs, count, but);
-    struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
-    builder_free(&builder);
-    return text;
+    return builder_take(&builder, arena);
 }
 
 const char *homes_path(struct arena *arena, const char *map)

@@ -20,9 +20,7 @@ struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs
         if (*confs[i].database && (!but || strcmp(confs[i].code, but) != 0))
             builder_printf(&builder, "%s%s %s;\n", homes_escape(confs[i].code), confs[i].code,
                            confs[i].database);
-    struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
-    builder_free(&builder);
-    return text;
+    return builder_take(&builder, arena);
 }
 
 const char *map_path(struct control *control, const struct map_options *options)

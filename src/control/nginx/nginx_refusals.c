@@ -204,7 +204,5 @@ const char *nginx_refusals(struct arena *arena, const struct settings *settings,
         add_refusal(&builder, &refusals[i], settings, site_hsts(arena, site, "            "));
         builder_printf(&builder, "%s", i + 1 < COUNT_OF(refusals) ? "\n" : "");
     }
-    const char *text = arena_copy(arena, builder.data, builder.size);
-    builder_free(&builder);
-    return text;
+    return builder_take(&builder, arena).data;
 }

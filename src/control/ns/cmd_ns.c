@@ -284,9 +284,7 @@ static struct bytes json_of(struct arena *arena, const char *text)
 {
     struct builder json = {0};
     json_add_string(&json, bytes_of(text));
-    struct bytes result = {arena_copy(arena, json.data, json.size), json.size};
-    builder_free(&json);
-    return result;
+    return builder_take(&json, arena);
 }
 
 static int ns_access(struct control *control, int argc, char **argv)

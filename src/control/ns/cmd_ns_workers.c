@@ -165,7 +165,7 @@ static bool edit_queues(struct control *control, const struct json *present, voi
     }
     if (out.size)
         builder_add_text(&out, "]");
-    *value_r = out.size ? (struct bytes){arena_copy(control->arena, out.data, out.size), out.size} : NO_BYTES;
+    *value_r = out.size ? arena_keep(control->arena, builder_bytes(&out)) : NO_BYTES;
     builder_free(&out);
     return true;
 }

@@ -226,20 +226,15 @@ static const struct schema_refusal *schema_claims_refusal(const struct schema_cl
     return &reserving->refusal;
 }
 
-static struct bytes schema_claims_keep(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 static void note_refusal(struct schema_claims *reserving, const struct reservations *reservations,
                          const char *words)
 {
     struct arena *arena = reserving->control->arena;
     struct bytes parts[3] = {{0}};
     reservations_refused_parts(reservations, parts);
-    reserving->refusal = (struct schema_refusal){.property = schema_claims_keep(arena, parts[0]),
-                                                 .class = schema_claims_keep(arena, parts[1]),
-                                                 .value = schema_claims_keep(arena, bytes_of(words))};
+    reserving->refusal = (struct schema_refusal){.property = arena_keep(arena, parts[0]),
+                                                 .class = arena_keep(arena, parts[1]),
+                                                 .value = arena_keep(arena, bytes_of(words))};
 }
 
 /* Runs the prepared statement in a transaction that reserves the values it takes.  FAULT_STALE: run it again

@@ -437,8 +437,7 @@ const char *pg_conninfo_without(struct arena *arena, const char *conninfo, const
         }
         builder_add_text(&builder, "' ");
     }
-    const char *result = arena_copy(arena, builder_bytes(&builder).data, builder.size);
-    builder_free(&builder);
+    const char *result = builder_take(&builder, arena).data;
     PQconninfoFree(options);
     return result;
 }

@@ -81,7 +81,7 @@ void live_access_forget(struct live_access *access)
 
 static struct bytes live_access_copy(struct arena *arena, struct bytes text)
 {
-    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+    return text.data ? arena_keep(arena, text) : NO_BYTES;
 }
 
 /* Absent, or not valid: nothing is allowed. */

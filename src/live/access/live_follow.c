@@ -100,7 +100,7 @@ void live_follow_declare(const struct live_audience *audience, struct pg_params 
     rules_sight_write_places(live_access_rules(audience->access, false), &places);
     struct bytes text = builder_bytes(&places);
     PG_PARAMS_ADD(params, PG_I64(live_access_mark(audience->access)),
-                  PG_TEXT((struct bytes){arena_copy(params->arena, text.data, text.size), text.size}));
+                  PG_TEXT(arena_keep(params->arena, text)));
     builder_free(&places);
 }
 

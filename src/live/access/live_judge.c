@@ -472,11 +472,6 @@ static void judge_team(struct live_judgement *judgement)
 
 /* --- all together --- */
 
-static struct bytes live_judge_copy(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 bool live_judge(struct live_judging *of, struct live_change *change, bool is_trial)
 {
     struct live_judgement judgement = {.of = of, .change = change, .is_trial = is_trial};
@@ -492,8 +487,8 @@ bool live_judge(struct live_judging *of, struct live_change *change, bool is_tri
     }
     if (judgement.needed.class.data && change->team_count < LIVE_TEAMS_MOST) {
         struct document_name *team = &change->teams[change->team_count++];
-        team->class = live_judge_copy(of->teams, judgement.needed.class);
-        team->id = live_judge_copy(of->teams, judgement.needed.id);
+        team->class = arena_keep(of->teams, judgement.needed.class);
+        team->id = arena_keep(of->teams, judgement.needed.id);
         return false;
     }
     if (is_trial)

@@ -109,11 +109,6 @@ void live_ruled_drop(struct live_ruled *ruled)
     live_accounts_doubt_all(ruled->audience);
 }
 
-static struct bytes live_ruled_copy(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 static void live_ruled_hold(struct live_ruled *ruled, const struct live_change *change)
 {
     struct held_queue *back = &ruled->queues[1];
@@ -129,8 +124,8 @@ static void live_ruled_hold(struct live_ruled *ruled, const struct live_change *
         back->items = ARENA_ROOM(back->arena, struct live_change, HELD_MOST);
     struct live_change *held = &back->items[back->count++];
     *held = *change;
-    held->class = live_ruled_copy(back->arena, change->class);
-    held->id = live_ruled_copy(back->arena, change->id);
+    held->class = arena_keep(back->arena, change->class);
+    held->id = arena_keep(back->arena, change->id);
     ruled->received++;
     count_held(ruled, 1);
 }

@@ -37,8 +37,7 @@ static enum fault refuse_unknown(struct question_reader *reader, const char *kno
     question->detail = arena_copy(reader->arena, text.data, text.size);
     builder_clear(&text, text.capacity);
     json_add_pointer_name(&text, name);
-    question->at = arena_copy(reader->arena, text.data, text.size);
-    builder_free(&text);
+    question->at = builder_take(&text, reader->arena).data;
     question->unknown = name;
     question->nearest = names_nearest(known, name);
     return fault;

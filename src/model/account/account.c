@@ -181,13 +181,6 @@ bool account_read(struct arena *arena, struct bytes self, struct bytes roles, st
     return object && (!roles.data || account_read_roles(arena, roles, account_r));
 }
 
-static struct bytes account_take(struct arena *arena, struct builder *text)
-{
-    struct bytes result = {arena_copy(arena, text->data, text->size), text->size};
-    builder_free(text);
-    return result;
-}
-
 struct bytes account_write_self(struct arena *arena, const struct account *account)
 {
     struct builder text = {0};
@@ -203,7 +196,7 @@ struct bytes account_write_self(struct arena *arena, const struct account *accou
     if (account->is_hidden)
         builder_add_text(&text, ",\"hidden\":true");
     builder_add_text(&text, "}");
-    return account_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 struct bytes account_write_roles(struct arena *arena, const struct json *roles)
@@ -216,7 +209,7 @@ struct bytes account_write_roles(struct arena *arena, const struct json *roles)
             builder_add_text(&text, ",");
     }
     builder_add_text(&text, "]}");
-    return account_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 bool account_read_session(struct arena *arena, struct bytes content, struct account_session *session_r)
@@ -239,7 +232,7 @@ struct bytes account_write_session(struct arena *arena, const struct account_ses
         builder_printf(&text, ",\"expires\":%lld", (long long)session->expires);
     json_add_filled(&text, "device", session->device);
     builder_add_text(&text, "}");
-    return account_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 bool account_is_over(int64_t expires, int64_t minute)

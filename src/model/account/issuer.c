@@ -203,9 +203,7 @@ static struct bytes digest(struct arena *arena, const char *use, struct bytes on
     crypto_sha256(builder_bytes(&text), sum);
     builder_clear(&text, SIZE_MAX);
     base64_add(&text, (struct bytes){(const char *)sum, sizeof sum});
-    struct bytes result = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return result;
+    return builder_take(&text, arena);
 }
 
 struct bytes issuer_account(struct arena *arena, struct bytes issuer, struct bytes subject)

@@ -37,13 +37,6 @@ static bool is_true(const struct json *object, const char *member)
     return value && value->kind == JSON_TRUE;
 }
 
-static struct bytes passkey_take(struct arena *arena, struct builder *text)
-{
-    struct bytes result = {arena_copy(arena, text->data, text->size), text->size};
-    builder_free(text);
-    return result;
-}
-
 /* --- keys --- */
 
 bool passkey_read_base64(struct arena *arena, struct bytes text, size_t most, struct bytes *bytes_r)
@@ -94,7 +87,7 @@ struct bytes passkey_write(struct arena *arena, const struct passkey *passkey)
     if (passkey->name.size)
         json_add_text(&text, ",\"name\":", passkey->name);
     builder_add_text(&text, "}");
-    return passkey_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 /* --- challenges --- */
@@ -147,7 +140,7 @@ static struct bytes write_used(struct arena *arena, const struct used_challenges
         builder_add_text(&text, "]");
     }
     builder_add_text(&text, "]}");
-    return passkey_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 bool passkey_use_challenge(struct arena *arena, struct bytes content, int64_t issued, struct bytes challenge,

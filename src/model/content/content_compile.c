@@ -165,8 +165,7 @@ static bool refuse_unknown(struct content_compiling *compiling, const struct con
             return content_place_refuse(compiling, node, keyword, elsewhere[i][1]);
     struct builder words = {0};
     names_explain(content_read_names(compiling->is_raw), "keyword", name, &words);
-    const char *expected = arena_copy(compiling->arena, words.data, words.size);
-    builder_free(&words);
+    const char *expected = builder_take(&words, compiling->arena).data;
     return content_place_refuse(compiling, node, keyword, expected);
 }
 

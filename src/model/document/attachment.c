@@ -39,9 +39,7 @@ struct bytes attachment_write(struct arena *arena, const struct attachment *atta
     builder_add_text(&text, BEFORE_MIME);
     json_add_string(&text, attachment->mime);
     builder_printf(&text, BEFORE_SIZE "%" PRId64 BEFORE_SHA "%s" AFTER_SHA, attachment->size, sha);
-    struct bytes content = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return content;
+    return builder_take(&text, arena);
 }
 
 static bool ends_with(struct bytes text, const char *end)

@@ -133,9 +133,7 @@ struct bytes copies_write_position(struct arena *arena, const struct copy_positi
     json_add_string(&text, position->class);
     json_add_text(&text, ",\"id\":", position->id);
     builder_add_text(&text, "}");
-    struct bytes whole = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return whole;
+    return builder_take(&text, arena);
 }
 
 static bool copies_read_text(const struct json *object, const char *name, struct bytes *text_r)

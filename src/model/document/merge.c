@@ -111,7 +111,7 @@ static enum fault merge_value(struct arena *arena, struct bytes content, struct 
     fault = FAULT_FIRST(merge_present(arena, base, wanted, depth + 1, &text, &is_changed),
                         merge_new(arena, base, wanted, depth + 1, &text, &is_changed));
     builder_add_text(&text, "}");
-    *merged_r = is_changed ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : content;
+    *merged_r = is_changed ? arena_keep(arena, builder_bytes(&text)) : content;
     builder_free(&text);
     return fault;
 }

@@ -72,9 +72,7 @@ static struct bytes write_members(struct arena *arena, const struct members *mem
         builder_add_bytes(&text, members->list[i].text);
     }
     builder_add_text(&text, "}");
-    struct bytes result = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return result;
+    return builder_take(&text, arena);
 }
 
 /* --- functions of applications ------------------------------------------------------------------- */

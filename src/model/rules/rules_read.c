@@ -284,9 +284,7 @@ static struct bytes list_owners(struct arena *arena, const struct rules *rules)
                                               (int)owner->member.size, owner->member.data)));
     }
     builder_add_bytes(&text, text.size ? BYTES("}") : BYTES("{}"));
-    struct bytes owners = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return owners;
+    return builder_take(&text, arena);
 }
 
 struct bytes rules_owners(const struct rules *rules)

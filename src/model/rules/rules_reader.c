@@ -42,8 +42,7 @@ bool rules_reader_refuse_name(struct rules_reader *reader, struct rules_node nod
 {
     struct builder words = {0};
     names_explain(known, kind, name, &words);
-    rules_reader_refuse(reader, node, arena_copy(reader->arena, words.data, words.size));
-    builder_free(&words);
+    rules_reader_refuse(reader, node, builder_take(&words, reader->arena).data);
     return false;
 }
 

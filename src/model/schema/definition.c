@@ -88,7 +88,7 @@ static bool take_values(struct arena *arena, struct bytes text, struct definitio
         text.size -= piece.size + !is_last;
     }
     if (definition->value_count > 1)
-        value = (struct bytes){arena_copy(arena, joined.data, joined.size), joined.size};
+        value = arena_keep(arena, builder_bytes(&joined));
     definition->value = value;
     builder_free(&joined);
     return is_right;

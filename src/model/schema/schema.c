@@ -472,7 +472,5 @@ struct bytes schema_index_word(struct arena *arena, const struct schema_index *i
     for (size_t i = 0; i < index->count; i++)
         builder_printf(&text, "%s%s%.*s", i ? "," : "", sign_of(index, i), (int)index->fields[i].name.size,
                        index->fields[i].name.data);
-    struct bytes word = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return word;
+    return builder_take(&text, arena);
 }

@@ -193,7 +193,7 @@ struct bytes shown_write(struct arena *arena, const struct schema_class *class, 
     if (showing.text.size)
         builder_add_text(&showing.text, "}");
     struct bytes text = builder_bytes(&showing.text);
-    text = (struct bytes){arena_copy(arena, text.data, text.size), text.size};
+    text = arena_keep(arena, text);
     builder_free(&showing.text);
     return text;
 }

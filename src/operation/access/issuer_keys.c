@@ -86,13 +86,6 @@ struct issuer_state issuer_keys_parse_state(struct arena *arena, struct bytes co
                                      problem && problem->kind == JSON_STRING ? problem->value : BYTES("")};
 }
 
-static struct bytes issuer_keys_take(struct arena *arena, struct builder *text)
-{
-    struct bytes result = {arena_copy(arena, text->data, text->size), text->size};
-    builder_free(text);
-    return result;
-}
-
 struct bytes issuer_keys_write_state(struct arena *arena, const struct issuer_state *state)
 {
     struct builder text = {0};
@@ -104,7 +97,7 @@ struct bytes issuer_keys_write_state(struct arena *arena, const struct issuer_st
     if (state->problem.size)
         json_add_text(&text, ",\"problem\":", state->problem);
     builder_add_text(&text, "}");
-    return issuer_keys_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 struct bytes issuer_keys_write(struct arena *arena, struct bytes issuer, const struct key_set *set)
@@ -114,7 +107,7 @@ struct bytes issuer_keys_write(struct arena *arena, struct bytes issuer, const s
     builder_add_text(&text, ",\"keys\":");
     key_set_write(&text, set);
     builder_add_text(&text, "}");
-    return issuer_keys_take(arena, &text);
+    return builder_take(&text, arena);
 }
 
 /* After failures the pauses double, up to the age at which keys are fetched again anyway. */

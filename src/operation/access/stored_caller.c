@@ -26,9 +26,7 @@ static struct bytes write_token(struct arena *arena, const struct external_proof
     for (size_t i = 0; i < issuer->map_count; i++)
         if (proof->roles >> i & 1)
             builder_printf(&text, " %.*s", (int)issuer->map[i].role.size, issuer->map[i].role.data);
-    struct bytes token = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return token;
+    return builder_take(&text, arena);
 }
 
 struct bytes stored_caller_token(const struct call *call)

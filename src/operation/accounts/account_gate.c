@@ -98,9 +98,7 @@ static struct bytes subject_of(struct attempt *attempt, struct bytes name)
     struct builder text = {0};
     builder_printf(&text, "%llx ", (unsigned long long)attempt->call->client);
     builder_add_bytes(&text, name);
-    struct bytes subject = {arena_copy(attempt->call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return subject;
+    return builder_take(&text, attempt->call->arena);
 }
 
 static uint64_t account_gate_key_of(struct attempt *attempt, int kind, struct bytes name)

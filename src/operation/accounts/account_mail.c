@@ -28,9 +28,7 @@ static struct bytes write_param(struct arena *arena, const struct account_mail_w
     json_add_member(&text, "address", wish->address);
     json_add_member(&text, "account", wish->account);
     builder_add_text(&text, "}");
-    struct bytes param = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return param;
+    return builder_take(&text, arena);
 }
 
 enum fault account_mail_plan(struct attempt *attempt, const struct account_mail_wish *wish)

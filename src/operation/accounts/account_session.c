@@ -34,7 +34,7 @@ static struct bytes random_text(struct arena *arena, size_t size)
     assert(size <= sizeof random);
     crypto_random(random, size);
     base64_add(&text, (struct bytes){(const char *)random, size});
-    struct bytes result = {arena_copy(arena, text.data, text.size), text.size};
+    struct bytes result = arena_keep(arena, builder_bytes(&text));
     explicit_bzero(random, sizeof random);
     explicit_bzero(text.data, text.size);
     builder_free(&text);
@@ -95,7 +95,7 @@ static struct listed_session *account_session_list(struct attempt *attempt, cons
     for (const struct item *item = next_session(account, BYTES("")); item;
          item = next_session(account, item->key)) {
         struct listed_session *one = &all[(*count_r)++];
-        one->key = (struct bytes){arena_copy(arena, item->key.data, item->key.size), item->key.size};
+        one->key = arena_keep(arena, item->key);
         if (!account_read_session(arena, item->content, &one->session))
             one->session = (struct account_session){.expires = STAMP_MIN};
     }

@@ -74,9 +74,7 @@ static struct bytes write_content(struct arena *arena, const struct account_tick
     json_add_text(&text, ",\"address\":", ticket->address);
     json_add_text(&text, ",\"proof\":", ticket->proof);
     builder_printf(&text, ",\"expires\":%lld}", (long long)expires);
-    struct bytes content = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return content;
+    return builder_take(&text, arena);
 }
 
 enum fault account_ticket_create(struct attempt *attempt, struct bytes key,

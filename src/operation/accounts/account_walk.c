@@ -74,8 +74,5 @@ int64_t account_walk_number(const struct json *root, const char *name)
 
 void account_walk_keep(struct attempt *attempt, struct builder *text)
 {
-    transaction_set_checkpoint(
-        attempt->transaction,
-        (struct bytes){arena_copy(attempt->call->arena, text->data, text->size), text->size});
-    builder_free(text);
+    transaction_set_checkpoint(attempt->transaction, builder_take(text, attempt->call->arena));
 }

@@ -120,9 +120,7 @@ static const char *attachment_head_disposition(struct arena *arena, bool is_inli
         else
             builder_printf(&builder, "%%%02X", (unsigned)(unsigned char)safe.data[i]);
     }
-    const char *text = arena_copy(arena, builder.data, builder.size);
-    builder_free(&builder);
-    return text;
+    return builder_take(&builder, arena).data;
 }
 
 /* May a cache that others use keep it?  Only what anybody may read without a name. */

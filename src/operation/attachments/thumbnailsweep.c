@@ -61,9 +61,7 @@ static void thumbnailsweep_keep(struct attempt *attempt, const struct thumbnail_
         json_add_text(&text, ",\"id\":", sweep->at.id);
     }
     builder_add_text(&text, "}");
-    transaction_set_checkpoint(attempt->transaction,
-                               (struct bytes){arena_copy(arena, text.data, text.size), text.size});
-    builder_free(&text);
+    transaction_set_checkpoint(attempt->transaction, builder_take(&text, arena));
 }
 
 /* The run goes on where the last one stopped, or begins. */

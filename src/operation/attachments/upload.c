@@ -44,8 +44,7 @@ static enum fault write_note(struct attempt *attempt, const char *id, struct byt
     builder_add_bytes(&sent, call->attachment->promised);
     builder_add_text(&sent, "\n");
     builder_add_bytes(&sent, call->attachment->upload->metadata);
-    struct bytes text = {arena_copy(call->arena, sent.data, sent.size), sent.size};
-    builder_free(&sent);
+    struct bytes text = builder_take(&sent, call->arena);
     enum fault fault = store_blobs_seal_note(documents_store(attempt->worker_context->documents), attempt->ns,
                                              call->arena, bytes_of(id), &text);
     *note_r = bytes_of(arena_printf(call->arena, "%.*s\n%.*s", (int)call->caller.account.size,

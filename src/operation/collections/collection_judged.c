@@ -299,8 +299,7 @@ static enum fault try_page(struct attempt *attempt, const struct reader *reader,
     if (!fault && !streamed->is_end) {
         request->position.is_first = false;
         request->position.transaction = judged.last.transaction;
-        request->position.id =
-            (struct bytes){arena_copy(arena, judged.last.id.data, judged.last.id.size), judged.last.id.size};
+        request->position.id = arena_keep(arena, judged.last.id);
     }
     if (fault && fault != FAULT_STALE)
         arena_defer(arena, collection_judged_destroy, own);

@@ -46,7 +46,7 @@ static enum fault collection_request_read_value(const struct reader *reader, con
         value_join(&joined, text);
     }
     struct bytes whole = value->count == 1 ? text : builder_bytes(&joined);
-    *value_r = (struct bytes){arena_copy(arena, whole.data, whole.size), whole.size};
+    *value_r = arena_keep(arena, whole);
     builder_free(&joined);
     return FAULT_NONE;
 }
@@ -64,9 +64,7 @@ static struct bytes make_question(const struct call *call, const struct collecti
     signed_text_add_part(&text, request->class);
     signed_text_add_part(&text, request->name);
     signed_text_add_part(&text, request->value);
-    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return question;
+    return builder_take(&text, call->arena);
 }
 
 /* --- tokens and cursors -------------------------------------------------------------------------- */

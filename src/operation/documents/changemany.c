@@ -150,8 +150,7 @@ static enum fault apply_items(struct attempt *attempt, const struct many *many,
     for (size_t i = 0; i < group->count && !fault; i++)
         fault = add_change(attempt, many, draft, &group->found[i], &items);
     builder_add_text(&items, "]");
-    struct bytes text = {arena_copy(arena, items.data, items.size), items.size};
-    builder_free(&items);
+    struct bytes text = builder_take(&items, arena);
     if (!fault)
         fault = json_read(arena, text, &limits, &list, &problem);
     if (fault)
@@ -346,9 +345,7 @@ static void keep_walk(struct attempt *attempt, const struct many_walk *walk)
     json_add_string(&text, walk->id);
     json_add_text(&text, ",\"k\":", walk->key);
     builder_add_text(&text, "}");
-    transaction_set_checkpoint(attempt->transaction,
-                               (struct bytes){arena_copy(arena, text.data, text.size), text.size});
-    builder_free(&text);
+    transaction_set_checkpoint(attempt->transaction, builder_take(&text, arena));
     attempt->fence->progress = bytes_of(
         arena_printf(arena, "%" PRId64 " changed, %" PRId64 " refused", walk->changed, walk->refused));
 }

@@ -69,9 +69,7 @@ static struct bytes text_of(struct arena *arena, const struct json *value)
         builder_add_bytes(&text, bytes_of(text.size ? "\n" : ""));
         builder_add_bytes(&text, cut(one->value, TEXT_MOST));
     }
-    struct bytes joined = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return joined;
+    return builder_take(&text, arena);
 }
 
 static void add_member(struct arena *arena, struct marked_texts *texts, size_t item, struct bytes name,
@@ -129,8 +127,7 @@ static void write_objects(struct arena *arena, const struct marked_texts *texts,
                 object.size = before;
         }
         builder_add_text(&object, "}");
-        marks_r[item] = (struct bytes){arena_copy(arena, object.data, object.size), object.size};
-        builder_free(&object);
+        marks_r[item] = builder_take(&object, arena);
     }
 }
 

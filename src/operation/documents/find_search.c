@@ -118,8 +118,7 @@ static enum fault refuse_plan(const struct reader *reader, const struct json *pa
     struct arena *arena = reader->call->arena;
     struct builder text = {0};
     schema_index_write(&text, &need->index);
-    const char *words = arena_copy(arena, text.data, text.size);
-    builder_free(&text);
+    const char *words = builder_take(&text, arena).data;
     if (plan == SEARCH_PLAN_BUILDING)
         return reply_fault(reader->call, reader->reply, FAULT_OBUILDING, NULL, words, NULL);
     enum fault fault =
@@ -193,9 +192,7 @@ struct bytes find_search_question(const struct call *call, const struct search *
                        search->orders[i].match ? "~" : "");
         signed_text_add_part(&text, search->orders[i].field->name);
     }
-    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return question;
+    return builder_take(&text, call->arena);
 }
 
 /* The id, the key, the values of the order; without the latter at the start of the search. */

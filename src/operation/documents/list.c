@@ -85,9 +85,7 @@ static struct bytes make_question(const struct call *call, const struct list_que
     signed_text_add_part(&text, query->class);
     signed_text_add_part(&text, query->prefix);
     builder_printf(&text, "%lld", (long long)query->after);
-    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return question;
+    return builder_take(&text, call->arena);
 }
 
 /* A page under way. */

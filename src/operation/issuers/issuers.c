@@ -60,8 +60,7 @@ static const char *issuer_fetch_get(const struct fetch *fetch, const char *what,
                                     .timeout_ms = TIMEOUT_MS},
              &result);
     if (result.status == STATUS_OK)
-        *text_r =
-            (struct bytes){arena_copy(fetch->arena, result.body.data, result.body.size), result.body.size};
+        *text_r = arena_keep(fetch->arena, result.body);
     else
         problem = issuer_fetch_explain(fetch->arena, what, &result);
     http_close(http);

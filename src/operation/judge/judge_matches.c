@@ -201,11 +201,6 @@ static bool is_sought(const struct judged_match *one)
     return one->collection && !one->match->id.size && !one->is_shut && !one->version;
 }
 
-static struct bytes judge_matches_keep(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 /* The rows of one collection, of which there are no more if they are fewer than `most`; the last is noted in
  * `kept`. */
 static enum fault judge_rows(struct attempt *attempt, struct judged_match *one,
@@ -218,8 +213,8 @@ static enum fault judge_rows(struct attempt *attempt, struct judged_match *one,
             names[members++] = (struct document_name){one->definition.class, rows[i].id};
     one->is_shut = count < most;
     if (!one->is_shut) {
-        one->search.id = judge_matches_keep(kept, rows[count - 1].id);
-        one->search.transaction = judge_matches_keep(kept, rows[count - 1].transaction);
+        one->search.id = arena_keep(kept, rows[count - 1].id);
+        one->search.transaction = arena_keep(kept, rows[count - 1].transaction);
     }
     return judge_documents(attempt, one, names, members, &one->version);
 }

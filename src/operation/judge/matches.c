@@ -29,11 +29,6 @@ static bool is_judged(const struct attempt *attempt)
     return call_is_judged(attempt->call) && !attempt->operation->obeys_rules;
 }
 
-static struct bytes matches_keep(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 void matches_note(struct attempt *attempt)
 {
     struct arena *arena = attempt->call->arena;
@@ -50,7 +45,7 @@ void matches_note(struct attempt *attempt)
         const struct header *header = &draft_base(draft)->header;
         if (draft_is_changed(draft))
             attempt->written[attempt->written_count++] =
-                (struct document_name){matches_keep(arena, header->class), matches_keep(arena, header->id)};
+                (struct document_name){arena_keep(arena, header->class), arena_keep(arena, header->id)};
     }
 }
 

@@ -265,8 +265,7 @@ static const struct json *read_shown(struct stampd_call *call, const struct json
     if (!text.size)
         builder_add_text(&text, "[");
     builder_add_text(&text, "]");
-    const struct bytes kept = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
+    const struct bytes kept = builder_take(&text, arena);
     return module_try_read_json(call, kept, &what);
 }
 
@@ -380,8 +379,7 @@ static const struct json *open_ids(struct stampd_call *call, const char *name, c
         at = id->text.data + id->text.size;
     }
     builder_add(&text, at, (size_t)(end - at));
-    const struct bytes kept = {arena_copy(module_try_arena(call), text.data, text.size), text.size};
-    builder_free(&text);
+    const struct bytes kept = builder_take(&text, module_try_arena(call));
     return module_try_fault(call) ? NULL : read_rows(call, name, kept);
 }
 

@@ -21,9 +21,7 @@ static struct bytes question_of(struct attempt *attempt, enum passkey_purpose pu
     signed_text_add_part(&text, call->ns);
     signed_text_add_part(&text, bytes_of(words[purpose]));
     signed_text_add_part(&text, purpose == PASSKEY_FOR_REGISTER ? BYTES("") : account);
-    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return question;
+    return builder_take(&text, call->arena);
 }
 
 enum fault passkey_challenge_make(struct attempt *attempt, enum passkey_purpose purpose, struct bytes account,

@@ -162,9 +162,7 @@ static struct bytes push_compose(const struct pushing *pushing, bool with_all)
         builder_printf(&text, ",%" PRId64 "]", matched->version);
     }
     builder_add_text(&text, "]}");
-    struct bytes copy = {arena_copy(pushing->arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return copy;
+    return builder_take(&text, pushing->arena);
 }
 
 /* Messages about the same definitions replace each other; no definitions: about all.  The topic includes the

@@ -186,8 +186,6 @@ struct bytes webpush_authorization(struct arena *arena, const struct curve_key *
     base64_add(&text, bytes_from(signature, sizeof signature));
     builder_add_text(&text, ", k=");
     base64_add(&text, bytes_from(key->point, CURVE_POINT));
-    struct bytes authorization = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&claims);
-    builder_free(&text);
-    return authorization;
+    return builder_take(&text, arena);
 }

@@ -360,7 +360,7 @@ struct record_page {
 
 static struct bytes keep_text(const struct record_work *work, struct bytes text)
 {
-    return (struct bytes){arena_copy(work->attempt->call->arena, text.data, text.size), text.size};
+    return arena_keep(work->attempt->call->arena, text);
 }
 
 /* Each key has steps of its own: whether it is found does not depend on the keys before it. */

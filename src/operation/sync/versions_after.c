@@ -55,9 +55,7 @@ struct bytes versions_after_pack(const struct attempt *attempt)
         builder_add_text(&text, "]");
     }
     builder_add_text(&text, "]");
-    struct bytes packed = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return packed;
+    return builder_take(&text, arena);
 }
 
 static bool unpack_one(const struct json *element, struct version_after *after)

@@ -245,8 +245,7 @@ static enum fault run_search(struct store *store, int ns, struct arena *arena,
     pg_params_start(&params, arena);
     const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, &sealed);
     compose_search(composition, &shown, &sql, &params);
-    const char *text = arena_copy(arena, sql.data, sql.size);
-    builder_free(&sql);
+    const char *text = builder_take(&sql, arena).data;
     return store_long_run(store, ns, 0, store_search_run,
                           &(struct text_run){.sql = text, .params = &params, .result = result_r});
 }
@@ -325,8 +324,7 @@ enum fault store_search_marks(struct store *store, int ns, struct arena *arena,
     struct pg_result *result;
     pg_params_start(&params, arena);
     search_marks_compose(match, texts, secret, &sql, &params);
-    const char *text = arena_copy(arena, sql.data, sql.size);
-    builder_free(&sql);
+    const char *text = builder_take(&sql, arena).data;
     enum fault fault = store_long_run(store, ns, 0, store_search_run,
                                       &(struct text_run){.sql = text, .params = &params, .result = &result});
     assert(fault || (size_t)pg_rows(result) == count);
@@ -360,8 +358,7 @@ enum fault store_search_named(struct store *store, int ns, struct arena *arena,
     PG_PARAMS_ADD(params, PG_I64(schema_number), PG_I64(settings->limit_search_rows + 1),
                   PG_I64(settings->limit_document_bytes));
     named_search_add_call(search, &sql);
-    const char *text = arena_copy(arena, sql.data, sql.size);
-    builder_free(&sql);
+    const char *text = builder_take(&sql, arena).data;
     enum fault fault = store_long_run(store, ns, 0, store_search_run,
                                       &(struct text_run){.sql = text, .params = params, .result = &result});
     if (fault == FAULT_XDATABASE && store_pg(store, ns))

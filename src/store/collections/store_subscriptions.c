@@ -47,9 +47,7 @@ static struct bytes subscription_texts_key(const struct data_keys *keys, struct 
     builder_add_text(&sealed, "@");
     builder_add_bytes(&sealed, is_document ? data_keys_seal_id(keys, arena, class, value)
                                            : store_shown_value(keys, arena, class, value, value_count));
-    struct bytes text = {arena_copy(arena, sealed.data, sealed.size), sealed.size};
-    builder_free(&sealed);
-    return text;
+    return builder_take(&sealed, arena);
 }
 
 static struct bytes subscription_texts_seal(const struct data_keys *keys, struct arena *arena,

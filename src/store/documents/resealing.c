@@ -113,11 +113,6 @@ static enum fault run_resealing(struct resealing *resealing, struct pg *pg, stru
                        store_resealing(resealing, pg, arena, items));
 }
 
-static struct bytes resealing_keep(struct arena *arena, struct bytes text)
-{
-    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
-}
-
 enum fault resealing_run(struct resealing *resealing, struct pg *pg, struct arena *arena, int32_t batch)
 {
     struct pg_result *locked = NULL;
@@ -133,8 +128,8 @@ enum fault resealing_run(struct resealing *resealing, struct pg *pg, struct aren
     resealing->is_done = rows == 0;
     resealing->documents += rows;
     if (rows) {
-        resealing->class = resealing_keep(resealing->kept, pg_get_text(locked, rows - 1, CLASS));
-        resealing->id = resealing_keep(resealing->kept, pg_get_text(locked, rows - 1, ID));
+        resealing->class = arena_keep(resealing->kept, pg_get_text(locked, rows - 1, CLASS));
+        resealing->id = arena_keep(resealing->kept, pg_get_text(locked, rows - 1, ID));
     }
     return FAULT_NONE;
 }

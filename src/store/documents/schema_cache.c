@@ -153,11 +153,9 @@ static enum fault read_row(const struct pg_result *row, struct applied_schema *a
     applied->schema->number = pg_get_i64(row, 0, NUMBER);
     applied->schema->wakes = pg_get_bool(row, 0, WAKES);
     struct bytes secret = pg_get_text(row, 0, SECRET);
-    applied->schema->secret =
-        (struct bytes){arena_copy(applied->arena, secret.data, secret.size), secret.size};
+    applied->schema->secret = arena_keep(applied->arena, secret);
     struct bytes owners = pg_get_text(row, 0, OWNERS);
-    applied->schema->owners =
-        (struct bytes){arena_copy(applied->arena, owners.data, owners.size), owners.size};
+    applied->schema->owners = arena_keep(applied->arena, owners);
     schema_cache_complete(applied->arena, applied->schema, pg_get_text(row, 0, BUILDING));
     applied->sides = side_table_list(applied->arena, applied->schema, turn, &applied->side_count);
     return FAULT_NONE;

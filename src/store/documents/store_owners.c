@@ -38,7 +38,7 @@ enum fault store_owners_find(struct store *store, int ns, struct arena *arena, s
     if (fault || !pg_rows(row))
         return fault;
     struct bytes account = pg_get_text(row, 0, 0);
-    *account_r = (struct bytes){arena_copy(arena, account.data, account.size), account.size};
+    *account_r = arena_keep(arena, account);
     *bytes_r = pg_get_i64(row, 0, 1);
     return FAULT_NONE;
 }

@@ -33,7 +33,7 @@ struct couch_position {
 
 static struct bytes couch_position_keep(struct arena *arena, struct bytes text)
 {
-    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+    return text.data ? arena_keep(arena, text) : NO_BYTES;
 }
 
 static void couch_position_read_text(struct arena *arena, struct bytes text, struct couch_position *position)
@@ -387,11 +387,11 @@ static bool find_start(struct couch_follow *follow, bool is_there)
                               follow->options->server.url);
     struct arena *arena = follow->control->arena;
     if (!is_there)
-        follow->position = (struct couch_position){
-            .source = follow->position.source,
-            .made = made.size ? (struct bytes){arena_copy(arena, made.data, made.size), made.size} : NO_BYTES,
-            .since = {arena_copy(arena, since.data, since.size), since.size},
-            .is_copying = true};
+        follow->position =
+            (struct couch_position){.source = follow->position.source,
+                                    .made = made.size ? arena_keep(arena, made) : NO_BYTES,
+                                    .since = {arena_copy(arena, since.data, since.size), since.size},
+                                    .is_copying = true};
     follow->reached = follow->position;
     return true;
 }

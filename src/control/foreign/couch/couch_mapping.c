@@ -211,8 +211,7 @@ static void add_content(struct couch_writer *writer, const struct json *document
         builder_add_bytes(&json, member->text);
     }
     builder_add_text(&json, "}");
-    struct bytes content = {arena_copy(writer->arena, json.data, json.size), json.size};
-    builder_free(&json);
+    struct bytes content = builder_take(&json, writer->arena);
     couch_mapping_add_item(writer, mapping->item_class, mapping->item_key, content);
 }
 

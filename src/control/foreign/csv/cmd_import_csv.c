@@ -228,8 +228,7 @@ static bool csv_source_read_header(struct csv_source *csv, struct arena *arena)
     const char *problem = "expected a header, the names of the columns";
     if (csv_reader_header(&csv->reader, &header, &problem) == CSV_RECORD) {
         for (size_t i = 0; i < header.count; i++)
-            header.fields[i] = (struct bytes){arena_copy(arena, header.fields[i].data, header.fields[i].size),
-                                              header.fields[i].size};
+            header.fields[i] = arena_keep(arena, header.fields[i]);
         csv->header_line = csv->reader.input.line;
         csv->is_joined = csv->header_line > csv->reader.line;
         csv->has_rows = false;
