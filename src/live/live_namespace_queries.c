@@ -37,13 +37,6 @@ static void listen_take(void *context, const struct pg_result *result)
     log_debug("live listens database=%s", ns->database);
 }
 
-static const struct live_query listen_query = {
-    .statement = &live_statements[LIVE_STATEMENT_LISTEN],
-    .is_due = listen_is_due,
-    .add = add_nothing,
-    .take = listen_take,
-};
-
 /* --- the data keys, needed before ids of documents are sent or received --- */
 
 static bool keys_are_due(void *context)
@@ -66,13 +59,6 @@ static void keys_take(void *context, const struct pg_result *result)
     live_link_fail(ns->link, FAULT_ODATABASE);
 }
 
-static const struct live_query keys_query = {
-    .statement = &statements[STATEMENT_DATA_KEYS],
-    .is_due = keys_are_due,
-    .add = add_nothing,
-    .take = keys_take,
-};
-
 /* --- the secret, needed before any work on ids --- */
 
 static bool secret_is_due(void *context)
@@ -92,13 +78,6 @@ static void secret_take(void *context, const struct pg_result *result)
     snprintf(nonce, sizeof nonce, "%016" PRIx64, ns->all->nonce);
     (void)live_audience_set_secret(ns->audience, bytes_of(nonce));
 }
-
-static const struct live_query secret_query = {
-    .statement = &live_statements[LIVE_STATEMENT_SECRET],
-    .is_due = secret_is_due,
-    .add = add_nothing,
-    .take = secret_take,
-};
 
 /* --- the access, in the database of z --- */
 
@@ -142,13 +121,6 @@ static void access_take(void *context, const struct pg_result *result)
         live_link_go_on(ns->link);
 }
 
-static const struct live_query access_query = {
-    .statement = &live_statements[LIVE_STATEMENT_RULES],
-    .is_due = access_is_due,
-    .add = access_add,
-    .take = access_take,
-};
-
 /* --- news --- */
 
 static bool news_are_due(void *context)
@@ -180,14 +152,6 @@ static void news_failed(void *context, enum fault fault)
     live_catch_up_note_gap(ns->catch_up);
 }
 
-static const struct live_query news_query = {
-    .statement = &live_statements[LIVE_STATEMENT_NEWS],
-    .is_due = news_are_due,
-    .add = news_add,
-    .take = news_take,
-    .failed = news_failed,
-};
-
 /* --- accounts, and documents that are judged --- */
 
 static bool schema_is_due(void *context)
@@ -202,13 +166,6 @@ static void schema_take(void *context, const struct pg_result *result)
     struct live_namespace *ns = context;
     live_snapshot_take_schema(ns->snapshot, result);
 }
-
-static const struct live_query schema_query = {
-    .statement = &live_statements[LIVE_STATEMENT_SCHEMA],
-    .is_due = schema_is_due,
-    .add = add_nothing,
-    .take = schema_take,
-};
 
 static bool accounts_are_due(void *context)
 {
@@ -229,13 +186,6 @@ static void accounts_take(void *context, const struct pg_result *result)
     live_accounts_take(ns->audience, ns->snapshot, result, arena);
     arena_destroy(arena);
 }
-
-static const struct live_query accounts_query = {
-    .statement = &live_statements[LIVE_STATEMENT_LOAD],
-    .is_due = accounts_are_due,
-    .add = accounts_add,
-    .take = accounts_take,
-};
 
 static bool follow_is_due(void *context)
 {
@@ -259,14 +209,6 @@ static void follow_failed(void *context, enum fault fault)
     live_listener_flush_ruled(ns->audience);
 }
 
-static const struct live_query follow_query = {
-    .statement = &live_statements[LIVE_STATEMENT_SIGHT],
-    .is_due = follow_is_due,
-    .add = add_nothing,
-    .take = follow_take,
-    .failed = follow_failed,
-};
-
 static bool declaration_is_due(void *context)
 {
     const struct live_namespace *ns = context;
@@ -285,14 +227,6 @@ static void declaration_take(void *context, const struct pg_result *result)
     (void)result;
     live_follow_take_declared(ns->audience);
 }
-
-static const struct live_query declaration_query = {
-    .statement = &live_statements[LIVE_STATEMENT_DECLARE],
-    .is_due = declaration_is_due,
-    .add = declaration_add,
-    .take = declaration_take,
-    .failed = follow_failed,
-};
 
 static bool ruled_is_due(void *context)
 {
@@ -322,14 +256,6 @@ static void ruled_failed(void *context, enum fault fault)
     live_round_finish(ns->round);
 }
 
-static const struct live_query ruled_query = {
-    .statement = &live_statements[LIVE_STATEMENT_LOAD],
-    .is_due = ruled_is_due,
-    .add = ruled_add,
-    .take = ruled_take,
-    .failed = ruled_failed,
-};
-
 /* --- what has changed, for a listener that waits --- */
 
 static bool open_is_due(void *context)
@@ -358,14 +284,6 @@ static void open_failed(void *context, enum fault fault)
     live_listener_refuse_queried(ns->audience, fault);
 }
 
-static const struct live_query open_query = {
-    .statement = &live_statements[LIVE_STATEMENT_LOOK],
-    .is_due = open_is_due,
-    .add = open_add,
-    .take = open_take,
-    .failed = open_failed,
-};
-
 /* --- what has changed, for all after a loss --- */
 
 static bool gap_is_due(void *context)
@@ -392,14 +310,6 @@ static void gap_failed(void *context, enum fault fault)
     const struct live_namespace *ns = context;
     live_catch_up_fail(ns->catch_up, fault);
 }
-
-static const struct live_query gap_query = {
-    .statement = &live_statements[LIVE_STATEMENT_LOOK],
-    .is_due = gap_is_due,
-    .add = gap_add,
-    .take = gap_take,
-    .failed = gap_failed,
-};
 
 /* --- rounds --- */
 
@@ -434,15 +344,24 @@ static void round_failed(void *context, enum fault fault)
     live_round_wake(ns->round);
 }
 
-static const struct live_query round_query = {
-    .statement = &live_statements[LIVE_STATEMENT_ROUND],
-    .is_due = round_is_due,
-    .add = round_add,
-    .take = round_take,
-    .failed = round_failed,
-};
-
+#define QUERY(statement_, ...)                                                                               \
+    &(const struct live_query)                                                                               \
+    {                                                                                                        \
+        &(statement_), __VA_ARGS__                                                                           \
+    }
 const struct live_query *const live_namespace_queries[LIVE_QUERIES] = {
-    &listen_query,   &keys_query,   &secret_query,      &access_query, &schema_query,
-    &accounts_query, &follow_query, &declaration_query, &ruled_query,  &news_query,
-    &open_query,     &gap_query,    &round_query};
+    QUERY(live_statements[LIVE_STATEMENT_LISTEN], listen_is_due, add_nothing, listen_take, NULL),
+    QUERY(statements[STATEMENT_DATA_KEYS], keys_are_due, add_nothing, keys_take, NULL),
+    QUERY(live_statements[LIVE_STATEMENT_SECRET], secret_is_due, add_nothing, secret_take, NULL),
+    QUERY(live_statements[LIVE_STATEMENT_RULES], access_is_due, access_add, access_take, NULL),
+    QUERY(live_statements[LIVE_STATEMENT_SCHEMA], schema_is_due, add_nothing, schema_take, NULL),
+    QUERY(live_statements[LIVE_STATEMENT_LOAD], accounts_are_due, accounts_add, accounts_take, NULL),
+    QUERY(live_statements[LIVE_STATEMENT_SIGHT], follow_is_due, add_nothing, follow_take, follow_failed),
+    QUERY(live_statements[LIVE_STATEMENT_DECLARE], declaration_is_due, declaration_add, declaration_take,
+          follow_failed),
+    QUERY(live_statements[LIVE_STATEMENT_LOAD], ruled_is_due, ruled_add, ruled_take, ruled_failed),
+    QUERY(live_statements[LIVE_STATEMENT_NEWS], news_are_due, news_add, news_take, news_failed),
+    QUERY(live_statements[LIVE_STATEMENT_LOOK], open_is_due, open_add, open_take, open_failed),
+    QUERY(live_statements[LIVE_STATEMENT_LOOK], gap_is_due, gap_add, gap_take, gap_failed),
+    QUERY(live_statements[LIVE_STATEMENT_ROUND], round_is_due, round_add, round_take, round_failed),
+};
