@@ -182,18 +182,6 @@ static const struct json *read_answer(struct manager *manager, struct bytes body
     return json_is_tree(manager->arena, body, ANSWER_DEPTH, ANSWER_DEPTH, &root) ? root : NULL;
 }
 
-static struct bytes runner_text_of(const struct json *object, const char *name)
-{
-    const struct json *member = json_member(object, name);
-    return member && member->kind == JSON_STRING ? member->value : NO_BYTES;
-}
-
-static int64_t runner_number_of(const struct json *object, const char *name, int64_t otherwise)
-{
-    int64_t number;
-    return json_is_i64(json_member(object, name), &number) ? number : otherwise;
-}
-
 static int small(int64_t number, int most)
 {
     return number < 0 ? 0 : number > most ? most : (int)number;
@@ -213,14 +201,14 @@ bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_
 {
     *entry_r = (struct agenda_entry){
         .ns = ns,
-        .id = runner_text_of(row, "id"),
-        .operation = runner_text_of(row, "op"),
-        .domain = runner_text_of(row, "domain"),
-        .start_ms = stamp_to_epoch_ms(runner_number_of(row, "startat", STAMP_MIN)),
-        .queue = small(runner_number_of(row, "qn", 0), AGENDA_QUEUES - 1),
-        .priority = small(runner_number_of(row, "priority", 20), 255),
-        .retry = small(runner_number_of(row, "retry", 0), INT32_MAX),
-        .batch = small(runner_number_of(row, "batch", 1), BATCH_MAX),
+        .id = json_text_of(row, "id", NO_BYTES),
+        .operation = json_text_of(row, "op", NO_BYTES),
+        .domain = json_text_of(row, "domain", NO_BYTES),
+        .start_ms = stamp_to_epoch_ms(json_i64_of(row, "startat", STAMP_MIN)),
+        .queue = small(json_i64_of(row, "qn", 0), AGENDA_QUEUES - 1),
+        .priority = small(json_i64_of(row, "priority", 20), 255),
+        .retry = small(json_i64_of(row, "retry", 0), INT32_MAX),
+        .batch = small(json_i64_of(row, "batch", 1), BATCH_MAX),
     };
     return is_id(entry_r->id);
 }
@@ -248,7 +236,7 @@ static void again(struct manager *manager, const struct agenda_task *task, const
                                  .start_ms = start_ms,
                                  .queue = task->queue,
                                  .priority = task->priority,
-                                 .retry = small(runner_number_of(member, "retry", task->retry), INT32_MAX),
+                                 .retry = small(json_i64_of(member, "retry", task->retry), INT32_MAX),
                                  .batch = task->batch};
     if (start_ms <= clock_wall_ms() + 2 * manager->settings->task_wakeup_s * 1000)
         (void)agenda_put(manager->agenda, &entry); /* it is still running: there is room */
@@ -262,12 +250,11 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         .ns = manager->namespaces[task->ns].code,
         .task = task->id,
         .operation = bytes_of(task->operation),
-        .code = runner_text_of(member, "code"),
-        .words = runner_text_of(exception, "message"),
-        .detail = runner_text_of(exception, "detail"),
-        .failures = runner_number_of(member, "retry", 0),
-        .startat =
-            runner_number_of(member, "startat", 0), /* 0: it could not be put back, a scan will return it */
+        .code = json_text_of(member, "code", NO_BYTES),
+        .words = json_text_of(exception, "message", NO_BYTES),
+        .detail = json_text_of(exception, "detail", NO_BYTES),
+        .failures = json_i64_of(member, "retry", 0),
+        .startat = json_i64_of(member, "startat", 0), /* 0: it could not be put back, a scan will return it */
     };
     log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.ns, cause.task,
              task->operation, (int)cause.code.size, cause.code.data ? cause.code.data : "",
@@ -281,9 +268,9 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
 static bool runner_judge(struct manager *manager, const struct agenda_task *task, const struct json *member,
                          const struct json *answer)
 {
-    struct bytes result = runner_text_of(member, "result");
+    struct bytes result = json_text_of(member, "result", NO_BYTES);
     int64_t now_ms = clock_wall_ms();
-    int64_t start_ms = stamp_to_epoch_ms(runner_number_of(member, "startat", STAMP_MAX));
+    int64_t start_ms = stamp_to_epoch_ms(json_i64_of(member, "startat", STAMP_MAX));
     if (bytes_equal(result, BYTES("failed")))
         failed(manager, task, member, answer);
     else if (bytes_equal(result, BYTES("more")))
@@ -298,7 +285,7 @@ static bool runner_judge(struct manager *manager, const struct agenda_task *task
 static const struct json *runner_find_member(const struct json *tasks, const char *id)
 {
     for (const struct json *member = tasks ? tasks->first : NULL; member; member = member->next)
-        if (bytes_equal(runner_text_of(member, "id"), bytes_of(id)))
+        if (bytes_equal(json_text_of(member, "id", NO_BYTES), bytes_of(id)))
             return member;
     return NULL;
 }
@@ -306,7 +293,7 @@ static const struct json *runner_find_member(const struct json *tasks, const cha
 /* Members are in the order of the request. */
 static const struct json *next_member(const struct json *tasks, const struct json *expected, const char *id)
 {
-    return expected && bytes_equal(runner_text_of(expected, "id"), bytes_of(id))
+    return expected && bytes_equal(json_text_of(expected, "id", NO_BYTES), bytes_of(id))
                ? expected
                : runner_find_member(tasks, id);
 }
@@ -315,7 +302,7 @@ static const struct json *next_member(const struct json *tasks, const struct jso
 static bool were_attempts(const struct json *tasks)
 {
     for (const struct json *member = tasks->first; member; member = member->next) {
-        struct bytes result = runner_text_of(member, "result");
+        struct bytes result = json_text_of(member, "result", NO_BYTES);
         if (!bytes_equal(result, BYTES("done")) && !bytes_equal(result, BYTES("failed")) &&
             !bytes_equal(result, BYTES("more")))
             return false;
@@ -342,7 +329,7 @@ static struct bytes find_stop(struct manager *manager, const struct http_result 
 {
     if (result->status != STATUS_UNAVAILABLE && result->status != STATUS_GONE)
         return NO_BYTES;
-    struct bytes code = runner_text_of(read_answer(manager, result->body), "code");
+    struct bytes code = json_text_of(read_answer(manager, result->body), "code", NO_BYTES);
     enum fault_remedy remedy =
         fault_remedy_of_code(arena_copy(manager->arena, code.data ? code.data : "", code.size));
     return remedy == REMEDY_HELD || remedy == REMEDY_OVER ? code : NO_BYTES;
@@ -354,9 +341,9 @@ static struct bytes find_stop(struct manager *manager, const struct http_result 
  */
 static bool has_unknown_follower(const struct agenda_task *task, const struct json *member)
 {
-    struct bytes result = runner_text_of(member, "result");
+    struct bytes result = json_text_of(member, "result", NO_BYTES);
     const struct json *next = json_member(member, "next");
-    int64_t next_ms = stamp_to_epoch_ms(runner_number_of(next, "startat", STAMP_MAX));
+    int64_t next_ms = stamp_to_epoch_ms(json_i64_of(next, "startat", STAMP_MAX));
     bool is_attempt = bytes_equal(result, BYTES("done")) || bytes_equal(result, BYTES("more")) ||
                       (bytes_equal(result, BYTES("failed")) && json_member(member, "startat"));
     return *task->domain && (!is_attempt || (task->has_followers && next_ms > clock_wall_ms()));
@@ -393,17 +380,17 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
 static void report_lost(struct manager *manager, int ns, const struct json *lost)
 {
     for (const struct json *row = lost ? lost->first : NULL; row; row = row->next) {
-        struct bytes id = runner_text_of(row, "id");
+        struct bytes id = json_text_of(row, "id", NO_BYTES);
         if (!is_id(id))
             continue;
         struct alert_cause cause = {
             .ns = manager->namespaces[ns].code,
             .task = arena_copy(manager->arena, id.data, id.size),
-            .operation = runner_text_of(row, "op"),
+            .operation = json_text_of(row, "op", NO_BYTES),
             .code = BYTES("LOST"),
-            .words = runner_text_of(row, "report"),
-            .failures = runner_number_of(row, "retry", 0),
-            .startat = runner_number_of(row, "startat", STAMP_MAX),
+            .words = json_text_of(row, "report", NO_BYTES),
+            .failures = json_i64_of(row, "retry", 0),
+            .startat = json_i64_of(row, "startat", STAMP_MAX),
         };
         log_info("lost namespace=%s task=%s", cause.ns, cause.task);
         alert_report(manager->alert, &cause, false);
@@ -414,14 +401,14 @@ static void report_lost(struct manager *manager, int ns, const struct json *lost
 static void report_failures(struct manager *manager, int ns, const struct json *unreported)
 {
     for (const struct json *row = unreported ? unreported->first : NULL; row; row = row->next) {
-        struct bytes id = runner_text_of(row, "id");
+        struct bytes id = json_text_of(row, "id", NO_BYTES);
         struct alert_cause cause = {
             .ns = manager->namespaces[ns].code,
-            .operation = runner_text_of(row, "op"),
-            .code = runner_text_of(row, "code"),
-            .words = runner_text_of(row, "report"),
-            .failures = runner_number_of(row, "retry", 0),
-            .startat = runner_number_of(row, "startat", 0),
+            .operation = json_text_of(row, "op", NO_BYTES),
+            .code = json_text_of(row, "code", NO_BYTES),
+            .words = json_text_of(row, "report", NO_BYTES),
+            .failures = json_i64_of(row, "retry", 0),
+            .startat = json_i64_of(row, "startat", 0),
         };
         if (!is_id(id))
             continue;
@@ -452,7 +439,7 @@ static void take_due(struct manager *manager, int number, const struct json *due
     ns->was_cut = false;
     for (const struct json *row = due->first; row; row = row->next)
         if (runner_note(manager, number, row) &&
-            ++received[small(runner_number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
+            ++received[small(json_i64_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
             ns->was_cut = true;
     ns->is_known = !ns->was_cut;
     if (ns->is_known)

@@ -283,19 +283,6 @@ static bool archive_reader_parse(struct verification *verification, struct bytes
     return true;
 }
 
-static struct bytes archive_reader_text_of(const struct json *object, const char *name)
-{
-    const struct json *member = json_member(object, name);
-    return member && member->kind == JSON_STRING ? member->value : NO_BYTES;
-}
-
-static int64_t archive_reader_number_of(const struct json *object, const char *name)
-{
-    const struct json *member = json_member(object, name);
-    int64_t number;
-    return member && json_is_i64(member, &number) ? number : -1;
-}
-
 static bool read_manifest(struct verification *verification, struct bytes name, struct bytes bytes)
 {
     struct archive_contents *contents = verification->contents;
@@ -304,17 +291,17 @@ static bool read_manifest(struct verification *verification, struct bytes name, 
     if (!archive_reader_parse(verification, bytes, &contents->manifest))
         return false;
     const struct json *manifest = contents->manifest, *since = json_member(manifest, "since");
-    if (!bytes_equal(archive_reader_text_of(manifest, "format"), BYTES("stampd archive")))
+    if (!bytes_equal(json_text_of(manifest, "format", NO_BYTES), BYTES("stampd archive")))
         return archive_reader_complain(verification->reader, "not an archive of stampctl export");
-    if (archive_reader_number_of(manifest, "version") != ARCHIVE_VERSION)
+    if (json_i64_of(manifest, "version", -1) != ARCHIVE_VERSION)
         return archive_reader_complain(verification->reader,
                                        "an archive of another release, whose format is not known here");
-    contents->at = archive_reader_number_of(manifest, "at");
-    contents->floor = archive_reader_number_of(manifest, "floor");
-    contents->ns = archive_reader_text_of(manifest, "namespace");
-    contents->state = archive_reader_text_of(manifest, "state");
-    contents->snapshot = archive_reader_text_of(manifest, "snapshot");
-    contents->database = archive_reader_text_of(manifest, "database");
+    contents->at = json_i64_of(manifest, "at", -1);
+    contents->floor = json_i64_of(manifest, "floor", -1);
+    contents->ns = json_text_of(manifest, "namespace", NO_BYTES);
+    contents->state = json_text_of(manifest, "state", NO_BYTES);
+    contents->snapshot = json_text_of(manifest, "snapshot", NO_BYTES);
+    contents->database = json_text_of(manifest, "database", NO_BYTES);
     contents->is_increment = since && since->kind == JSON_OBJECT;
     contents->is_partial = json_member(manifest, "classes") || json_member(manifest, "ids");
     return (contents->at > 0 && contents->floor >= 0 && contents->ns.data && contents->snapshot.data &&
@@ -426,9 +413,9 @@ static bool check_digests(struct verification *verification, struct bytes bytes)
     const struct json *member = members && members->kind == JSON_ARRAY ? members->first : NULL;
     for (size_t i = 0; i < contents->count; i++, member = member->next) {
         const struct archive_member *present = &contents->members[i];
-        if (!member || !bytes_equal(archive_reader_text_of(member, "name"), present->name) ||
-            archive_reader_number_of(member, "size") != present->size ||
-            !bytes_equal(archive_reader_text_of(member, "sha256"), present->sha256))
+        if (!member || !bytes_equal(json_text_of(member, "name", NO_BYTES), present->name) ||
+            json_i64_of(member, "size", -1) != present->size ||
+            !bytes_equal(json_text_of(member, "sha256", NO_BYTES), present->sha256))
             return message_refuse("%s: damaged: the member %.*s is not what was written",
                                   verification->reader->path, (int)present->name.size, present->name.data);
     }

@@ -44,13 +44,6 @@ static const char *backup_folder_text_of(struct control *control, const struct j
                : NULL;
 }
 
-static int64_t backup_folder_number_of(const struct json *object, const char *name)
-{
-    int64_t number;
-    const struct json *value = json_member(object, name);
-    return value && json_is_i64(value, &number) ? number : -1;
-}
-
 static void backup_folder_add_text(struct builder *json, const char *name, const char *value)
 {
     builder_printf(json, "%s\"%s\":", json->size ? "," : "{", name);
@@ -137,13 +130,13 @@ bool backup_folder_open(struct control *control, const char *path, struct backup
         .slot = backup_folder_text_of(control, object, "slot"),
         .tools = backup_folder_text_of(control, object, "tools"),
         .system = backup_folder_text_of(control, object, "system"),
-        .timeline = backup_folder_number_of(object, "timeline"),
-        .segment_bytes = backup_folder_number_of(object, "segment_bytes"),
+        .timeline = json_i64_of(object, "timeline", -1),
+        .segment_bytes = json_i64_of(object, "segment_bytes", -1),
     };
     int64_t segment = folder_r->segment_bytes;
-    if (backup_folder_number_of(object, "format") == FORMAT && folder_r->user && folder_r->role &&
-        folder_r->slot && folder_r->tools && folder_r->system && folder_r->timeline > 0 &&
-        segment >= 1 << 20 && segment <= 1 << 30 && (segment & (segment - 1)) == 0)
+    if (json_i64_of(object, "format", -1) == FORMAT && folder_r->user && folder_r->role && folder_r->slot &&
+        folder_r->tools && folder_r->system && folder_r->timeline > 0 && segment >= 1 << 20 &&
+        segment <= 1 << 30 && (segment & (segment - 1)) == 0)
         return true;
     return message_refuse("%s: not the settings of a backup of this release", settings);
 }
@@ -199,10 +192,10 @@ static bool read_base(struct control *control, const char *path, const char *nam
     const char *start = backup_folder_text_of(control, object, "start"),
                *end = backup_folder_text_of(control, object, "end");
     *base_r = (struct backup_base){.name = name,
-                                   .started_ms = backup_folder_number_of(object, "started_ms"),
-                                   .finished_ms = backup_folder_number_of(object, "finished_ms"),
-                                   .bytes = backup_folder_number_of(object, "bytes"),
-                                   .missing = backup_folder_number_of(object, "objects_missing")};
+                                   .started_ms = json_i64_of(object, "started_ms", -1),
+                                   .finished_ms = json_i64_of(object, "finished_ms", -1),
+                                   .bytes = json_i64_of(object, "bytes", -1),
+                                   .missing = json_i64_of(object, "objects_missing", -1)};
     if (base_r->started_ms >= 0 && base_r->finished_ms >= 0 && start && end &&
         backup_folder_position(bytes_of(start), &base_r->start) &&
         backup_folder_position(bytes_of(end), &base_r->end))
@@ -346,7 +339,7 @@ bool backup_folder_read_objects(struct control *control, const struct backup_fol
         return true;
     if (!backup_folder_read_object(control, path, &object))
         return false;
-    *before_r = backup_folder_number_of(object, "before");
+    *before_r = json_i64_of(object, "before", -1);
     return true;
 }
 

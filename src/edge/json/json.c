@@ -512,6 +512,24 @@ bool json_is_i64(const struct json *value, int64_t *number_r)
     return value && value->kind == JSON_NUMBER && bytes_to_i64(value->value, number_r);
 }
 
+struct bytes json_text_of(const struct json *object, const char *name, struct bytes otherwise)
+{
+    const struct json *member = json_member(object, name);
+    return member && member->kind == JSON_STRING ? member->value : otherwise;
+}
+
+int64_t json_i64_of(const struct json *object, const char *name, int64_t otherwise)
+{
+    int64_t number;
+    return json_is_i64(json_member(object, name), &number) ? number : otherwise;
+}
+
+bool json_is_true(const struct json *object, const char *name)
+{
+    const struct json *member = json_member(object, name);
+    return member && member->kind == JSON_TRUE;
+}
+
 /* Finds the position of a value in a tree by search, so that readers need not keep a path. */
 
 void json_add_pointer_name(struct builder *builder, struct bytes name)

@@ -47,6 +47,10 @@ MUST_USE bool json_is_tree(struct arena *arena, struct bytes text, int depth, in
 
 /* The member of that name, or NULL (also when `object` is NULL or not an object). */
 const struct json *json_member(const struct json *object, const char *name);
+/* What a member holds; `otherwise` when it is absent, or no string or no such integer. */
+struct bytes json_text_of(const struct json *object, const char *name, struct bytes otherwise);
+int64_t json_i64_of(const struct json *object, const char *name, int64_t otherwise);
+bool json_is_true(const struct json *object, const char *name);
 /* Appends the position of `value` in the tree of `root` as a JSON pointer (RFC 6901); false, and nothing is
  * appended: the value is not in the tree.  Searches the tree, so for error paths only. */
 bool json_add_pointer(struct builder *builder, const struct json *root, const struct json *value);

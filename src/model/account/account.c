@@ -122,25 +122,6 @@ static const struct json *account_read_object(struct arena *arena, struct bytes 
     return is_one ? root : NULL;
 }
 
-static struct bytes account_text_of(const struct json *object, const char *member)
-{
-    const struct json *value = json_member(object, member);
-    return value && value->kind == JSON_STRING ? value->value : BYTES("");
-}
-
-static bool is_true(const struct json *object, const char *member)
-{
-    const struct json *value = json_member(object, member);
-    return value && value->kind == JSON_TRUE;
-}
-
-static int64_t account_number_of(const struct json *object, const char *member)
-{
-    const struct json *value = json_member(object, member);
-    int64_t number;
-    return value && json_is_i64(value, &number) ? number : 0;
-}
-
 static int account_compare(const void *a, const void *b)
 {
     const struct bytes *one = a, *other = b;
@@ -170,14 +151,14 @@ static bool account_read_roles(struct arena *arena, struct bytes text, struct ac
 bool account_read(struct arena *arena, struct bytes self, struct bytes roles, struct account *account_r)
 {
     const struct json *object = account_read_object(arena, self);
-    *account_r = (struct account){.name = account_text_of(object, "name"),
-                                  .address = account_text_of(object, "address"),
-                                  .issuer = account_text_of(object, "issuer"),
-                                  .subject = account_text_of(object, "subject"),
-                                  .is_confirmed = is_true(object, "confirmed"),
-                                  .is_disabled = is_true(object, "disabled"),
-                                  .is_hidden = is_true(object, "hidden"),
-                                  .created = account_number_of(object, "created")};
+    *account_r = (struct account){.name = json_text_of(object, "name", BYTES("")),
+                                  .address = json_text_of(object, "address", BYTES("")),
+                                  .issuer = json_text_of(object, "issuer", BYTES("")),
+                                  .subject = json_text_of(object, "subject", BYTES("")),
+                                  .is_confirmed = json_is_true(object, "confirmed"),
+                                  .is_disabled = json_is_true(object, "disabled"),
+                                  .is_hidden = json_is_true(object, "hidden"),
+                                  .created = json_i64_of(object, "created", 0)};
     return object && (!roles.data || account_read_roles(arena, roles, account_r));
 }
 
@@ -215,10 +196,10 @@ struct bytes account_write_roles(struct arena *arena, const struct json *roles)
 bool account_read_session(struct arena *arena, struct bytes content, struct account_session *session_r)
 {
     const struct json *object = account_read_object(arena, content);
-    *session_r = (struct account_session){.created = account_number_of(object, "created"),
-                                          .expires = account_number_of(object, "expires"),
-                                          .is_service = is_true(object, "service"),
-                                          .device = account_text_of(object, "device")};
+    *session_r = (struct account_session){.created = json_i64_of(object, "created", 0),
+                                          .expires = json_i64_of(object, "expires", 0),
+                                          .is_service = json_is_true(object, "service"),
+                                          .device = json_text_of(object, "device", BYTES(""))};
     return object && (session_r->is_service || stamp_is_valid(session_r->expires));
 }
 

@@ -31,12 +31,6 @@ static bool passkey_read_text(const struct json *object, const char *member, str
     return is_text;
 }
 
-static bool is_true(const struct json *object, const char *member)
-{
-    const struct json *value = json_member(object, member);
-    return value && value->kind == JSON_TRUE;
-}
-
 /* --- keys --- */
 
 bool passkey_read_base64(struct arena *arena, struct bytes text, size_t most, struct bytes *bytes_r)
@@ -55,7 +49,7 @@ bool passkey_read(struct arena *arena, struct bytes content, struct passkey *pas
     const struct json *object = passkey_read_object(arena, content);
     struct webauthn_credential *credential = &passkey_r->credential;
     *passkey_r = (struct passkey){0};
-    credential->may_backup = is_true(object, "backup");
+    credential->may_backup = json_is_true(object, "backup");
     passkey_read_text(object, "name", &passkey_r->name);
     return passkey_read_text(object, "id", &id) && passkey_read_text(object, "key", &key) &&
            passkey_read_base64(arena, id, WEBAUTHN_ID_MOST, &credential->id) &&

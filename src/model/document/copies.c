@@ -138,8 +138,7 @@ struct bytes copies_write_position(struct arena *arena, const struct copy_positi
 
 static bool copies_read_text(const struct json *object, const char *name, struct bytes *text_r)
 {
-    const struct json *member = json_member(object, name);
-    *text_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
+    *text_r = json_text_of(object, name, NO_BYTES);
     return text_r->data != NULL;
 }
 

@@ -42,16 +42,9 @@ static const struct json *issuer_keys_read_content(struct arena *arena, struct b
     return is_one ? root : NULL;
 }
 
-static int64_t issuer_keys_number_of(const struct json *object, const char *member)
-{
-    const struct json *value = json_member(object, member);
-    int64_t number;
-    return value && json_is_i64(value, &number) ? number : 0;
-}
-
 static int64_t time_of(const struct json *object, const char *member)
 {
-    int64_t stamp = issuer_keys_number_of(object, member);
+    int64_t stamp = json_i64_of(object, member, 0);
     return stamp_is_valid(stamp) ? stamp_to_epoch_ms(stamp) : 0;
 }
 
@@ -78,7 +71,7 @@ struct issuer_state issuer_keys_parse_state(struct arena *arena, struct bytes co
 {
     const struct json *object = issuer_keys_read_content(arena, content);
     const struct json *problem = json_member(object, "problem");
-    int64_t failures = issuer_keys_number_of(object, "failures");
+    int64_t failures = json_i64_of(object, "failures", 0);
     return (struct issuer_state){.fetched_ms = time_of(object, "fetched"),
                                  .tried_ms = time_of(object, "tried"),
                                  .failures = failures > 0 ? failures : 0,

@@ -93,12 +93,6 @@ enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
 
 /* --- use --- */
 
-static struct bytes account_ticket_text_of(const struct json *object, const char *name)
-{
-    const struct json *text = json_member(object, name);
-    return text && text->kind == JSON_STRING ? text->value : BYTES("");
-}
-
 static bool account_ticket_read_content(struct arena *arena, struct bytes content,
                                         struct account_ticket *ticket_r, int64_t *expires_r)
 {
@@ -108,10 +102,10 @@ static bool account_ticket_read_content(struct arena *arena, struct bytes conten
     if (json_read(arena, content, &limits, &root, &problem))
         return false;
     const struct json *expires = json_member(root, "expires");
-    ticket_r->account = account_ticket_text_of(root, "account");
-    ticket_r->address = account_ticket_text_of(root, "address");
-    ticket_r->proof = account_ticket_text_of(root, "proof");
-    return letter_find_kind(account_ticket_text_of(root, "kind"), &ticket_r->kind) && expires &&
+    ticket_r->account = json_text_of(root, "account", BYTES(""));
+    ticket_r->address = json_text_of(root, "address", BYTES(""));
+    ticket_r->proof = json_text_of(root, "proof", BYTES(""));
+    return letter_find_kind(json_text_of(root, "kind", BYTES("")), &ticket_r->kind) && expires &&
            json_is_i64(expires, expires_r);
 }
 

@@ -61,8 +61,7 @@ const struct json *account_walk_read(const struct attempt *attempt)
 
 struct bytes account_walk_text(const struct json *root, const char *name)
 {
-    const struct json *text = json_member(root, name);
-    return text && text->kind == JSON_STRING ? text->value : BYTES("");
+    return json_text_of(root, name, BYTES(""));
 }
 
 int64_t account_walk_number(const struct json *root, const char *name)

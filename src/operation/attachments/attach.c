@@ -60,8 +60,7 @@ static const struct json *attach_read_object(const struct reader *reader, const 
 
 static bool attach_read_part(const struct json *object, const char *name, struct bytes *part_r)
 {
-    const struct json *member = json_member(object, name);
-    *part_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
+    *part_r = json_text_of(object, name, NO_BYTES);
     return part_r->size > 0;
 }
 

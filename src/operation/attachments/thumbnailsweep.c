@@ -30,8 +30,7 @@ struct thumbnail_walk {
 
 static bool thumbnailsweep_read_text(const struct json *root, const char *name, struct bytes *text_r)
 {
-    const struct json *member = json_member(root, name);
-    *text_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
+    *text_r = json_text_of(root, name, NO_BYTES);
     return text_r->data != NULL;
 }
 
