@@ -33,6 +33,11 @@ struct option_line {
     {                                                                                                        \
         .name = (name_), .argument = (argument_), .help = (help_), .text = (text_)                           \
     }
+/* May be repeated. */
+#define OPTION_WORDS(name_, argument_, words_, help_)                                                        \
+    {                                                                                                        \
+        .name = (name_), .argument = (argument_), .help = (help_), .words = (words_)                         \
+    }
 #define OPTION_NUMBER(name_, argument_, number_, least_, most_, help_)                                       \
     {                                                                                                        \
         .name = (name_), .argument = (argument_), .help = (help_), .number = (number_), .least = (least_),   \

@@ -302,12 +302,8 @@ static int account_create(struct control *control, int argc, char **argv)
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         OPTION_TEXT("address", "ADDRESS", &account.address, "Its mail address, not confirmed."),
-        {.name = "role",
-         .argument = "ROLE",
-         .help = "Give it this role.  May be repeated.",
-         .words = &account.roles},
-        ACCOUNT_JSON_LINE(&account),
-        ACCOUNT_LINES(&account)};
+        OPTION_WORDS("role", "ROLE", &account.roles, "Give it this role.  May be repeated."),
+        ACCOUNT_JSON_LINE(&account), ACCOUNT_LINES(&account)};
     const struct json *made = NULL;
     struct bytes password;
     if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv))

@@ -202,31 +202,16 @@ int control_find(struct control *control, int argc, char **argv)
     struct find_options options = {.target = TARGET_DEFAULT, .command = "find", .limit = LIMIT_STANDARD};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
-        {.name = "where", .argument = "JSON", .help = "Conditions: one, or a list.", .text = &options.where},
-        {.name = "id", .argument = "JSON", .help = "A condition on the id: t, v1, v2.", .text = &options.id},
-        {.name = "version",
-         .argument = "JSON",
-         .help = "A condition on the version: t, v1, v2.",
-         .text = &options.version},
-        {.name = "ctime",
-         .argument = "JSON",
-         .help = "A condition on the ctime: t, v1, v2.",
-         .text = &options.ctime},
-        {.name = "order",
-         .argument = "FIELDS",
-         .help = "Up to four fields with commas between them, - before those that descend; or ~ and a field.",
-         .text = &options.order},
-        {.name = "want",
-         .argument = "WHAT",
-         .help =
-             "ids, items, docs, count, or JSON: a list of members, or an object of totals (default: ids).",
-         .text = &options.want},
-        {.name = "limit",
-         .argument = "N",
-         .help = "Print at most N results (default: 100).",
-         .number = &options.limit,
-         .least = 1,
-         .most = LIMIT_MOST},
+        OPTION_TEXT("where", "JSON", &options.where, "Conditions: one, or a list."),
+        OPTION_TEXT("id", "JSON", &options.id, "A condition on the id: t, v1, v2."),
+        OPTION_TEXT("version", "JSON", &options.version, "A condition on the version: t, v1, v2."),
+        OPTION_TEXT("ctime", "JSON", &options.ctime, "A condition on the ctime: t, v1, v2."),
+        OPTION_TEXT("order", "FIELDS", &options.order,
+                    "Up to four fields with commas between them, - before those that descend; or ~ and a field."),
+        OPTION_TEXT(
+            "want", "WHAT", &options.want,
+            "ids, items, docs, count, or JSON: a list of members, or an object of totals (default: ids)."),
+        OPTION_NUMBER("limit", "N", &options.limit, 1, LIMIT_MOST, "Print at most N results (default: 100)."),
         TARGET_CONFIG_LINE(control),
     };
     char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
@@ -244,7 +229,7 @@ int control_search(struct control *control, int argc, char **argv)
     struct find_options options = {.target = TARGET_DEFAULT, .command = "search", .limit = LIMIT_MOST};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
-        {.name = "args", .argument = "JSON", .help = "Its parameters: an object.", .text = &options.args},
+        OPTION_TEXT("args", "JSON", &options.args, "Its parameters: an object."),
         TARGET_CONFIG_LINE(control),
     };
     char **words = options_read(control, &command, lines, COUNT_OF(lines), argc, argv);
