@@ -206,8 +206,9 @@ int control_find(struct control *control, int argc, char **argv)
         OPTION_TEXT("id", "JSON", &options.id, "A condition on the id: t, v1, v2."),
         OPTION_TEXT("version", "JSON", &options.version, "A condition on the version: t, v1, v2."),
         OPTION_TEXT("ctime", "JSON", &options.ctime, "A condition on the ctime: t, v1, v2."),
-        OPTION_TEXT("order", "FIELDS", &options.order,
-                    "Up to four fields with commas between them, - before those that descend; or ~ and a field."),
+        OPTION_TEXT(
+            "order", "FIELDS", &options.order,
+            "Up to four fields with commas between them, - before those that descend; or ~ and a field."),
         OPTION_TEXT(
             "want", "WHAT", &options.want,
             "ids, items, docs, count, or JSON: a list of members, or an object of totals (default: ids)."),
