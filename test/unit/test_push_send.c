@@ -107,6 +107,9 @@ static const char *endpoint_of(const struct service *service)
 #define CLOSE "Connection: close\r\n"
 #define EMPTY CLOSE "Content-Length: 0\r\n\r\n"
 
+/* What libcurl 8.14 hands on of Retry-After; that of Debian 12 has no limit. */
+enum { CURL_MOST_S = 6 * 60 * 60 };
+
 static void the_answer_decides_what_becomes_of_it(void **state UNUSED)
 {
     static const char *const answers[] = {
@@ -150,7 +153,8 @@ static void the_answer_decides_what_becomes_of_it(void **state UNUSED)
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
         struct push_outcome outcome = send_to(&local, endpoint, NULL);
         assert_int_equal(outcome.verdict, expected[i].verdict);
-        assert_int_equal(outcome.retry_after_s, expected[i].retry_after_s);
+        if (outcome.retry_after_s != CURL_MOST_S || expected[i].retry_after_s < CURL_MOST_S)
+            assert_int_equal(outcome.retry_after_s, expected[i].retry_after_s);
         if (expected[i].words)
             assert_string_equal(outcome.words, expected[i].words);
         assert_null(strstr(outcome.words, "secret"));
