@@ -226,8 +226,8 @@ function readLimit(limit, most, standard) {
 function checkWanted(want, isSingleton, order) {
   if (typeof want === 'object' && want && !Array.isArray(want)) throw unanswered('totals')
   const isList = Array.isArray(want)
-  const isName = (/** @type {any} */ one) => typeof one === 'string', isPath = (/** @type {any} */ one) => Array.isArray(one) && one.length > 0 && one.length <= PATH_MOST && one.every(isName)
-  if (isList ? !want.length || want.length > MEMBERS_MOST || !want.every(one => isName(one) || isPath(one)) : !['ids', 'items', 'docs', 'count'].includes(want)) {
+  const isPath = (/** @type {any[]} */ names) => names[0] !== undefined && names.length <= PATH_MOST && names.every(one => typeof one === 'string')
+  if (isList ? !want.length || want.length > MEMBERS_MOST || !want.every(one => isPath([one].flat())) : !['ids', 'items', 'docs', 'count'].includes(want)) {
     throw wrong('want', '"ids", "items", "docs", "count", or a list of 1 to 32 names of members is expected.')
   }
   if (order === undefined) return
@@ -249,18 +249,16 @@ function sort(rows, orders) {
 
 /** The members that these paths lead to, from object to object. @param {any} value @param {string[][]} paths @returns {Record<string, any>} */
 function pick(value, paths) {
-  if (typeof value !== 'object' || !value || Array.isArray(value)) return {}
-  return Object.fromEntries(Object.entries(value).flatMap(([name, one]) => {
-    const within = paths.filter(path => path[0] === name).map(path => path.slice(1))
-    if (!within.length || within.some(path => !path.length)) return within.length ? [[name, one]] : []
-    const part = pick(one, within)
-    return Object.keys(part).length ? [[name, part]] : []
+  return Object.fromEntries(Object.entries(typeof value === 'object' && !Array.isArray(value) && value || {}).flatMap(([name, one]) => {
+    const within = paths.filter(path => path[0] === name).map(path => path.slice(1)), isWhole = within.some(path => !path.length)
+    const part = isWhole ? one : within[0] ? pick(one, within) : {}
+    return isWhole || Object.keys(part).length ? [[name, part]] : []
   }))
 }
 
 /** @param {Row} row @param {(string | string[])[] | undefined} members */
 function itemOf({ id, k, v, j }, members) {
-  const content = members ? pick(j, members.map(one => typeof one === 'string' ? [one] : one)) : j
+  const content = members ? pick(j, members.map(one => [one].flat())) : j
   return k === undefined ? { id, v, j: content } : { id, k, v, j: content }
 }
 
