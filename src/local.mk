@@ -81,6 +81,7 @@ libstampd_a_SOURCES = \
 	src/control/backup/cmd_restore.c \
 	src/control/cmd_audit.c src/control/cmd_audit.h \
 	src/control/cmd_check.c \
+	src/control/cmd_host.c \
 	src/control/cmd_journal.c \
 	src/control/cmd_key.c src/control/cmd_key.h \
 	src/control/cmd_ping.c \
@@ -221,7 +222,12 @@ libstampd_a_SOURCES = \
 	src/http/request_id.c src/http/request_id.h \
 	src/http/request_upload.c src/http/request_upload.h \
 	src/http/response.c src/http/response.h \
+	src/journal/hosts/hosts.c src/journal/hosts/hosts.h \
+	src/journal/hosts/hosts_beat.c src/journal/hosts/hosts_beat.h \
+	src/journal/hosts/hosts_link.c src/journal/hosts/hosts_link.h \
+	src/journal/hosts/hosts_run.c src/journal/hosts/hosts_run.h \
 	src/journal/journal.c src/journal/journal.h \
+	src/journal/journal_address.c src/journal/journal_address.h \
 	src/journal/journal_child.c src/journal/journal_child.h \
 	src/journal/journal_connection.c src/journal/journal_connection.h \
 	src/journal/journal_contents.c src/journal/journal_contents.h \

@@ -58,6 +58,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"operations", "List the operations of the server.", control_operations},
         {"ping", "Check a server and its namespaces.", control_ping},
         {"journal", "Test a stamp-journal: get and set records.", control_journal},
+        {"host", "Add, list and remove hosts that hold records together.", control_host},
         {"audit", "Show what administrators did, and who was refused.", control_audit},
         {"top", "Show what runs now: requests, queues, rates.", control_top},
         {"doctor", "Check the whole installation, and say what to do.", control_doctor},

@@ -458,8 +458,10 @@ static bool has_to_move(const struct cluster_host *cluster, const struct cluster
                !is_placed_here(cluster, entry);
     if (cluster->is_again)
         return false;
+    /* A host that leaves offers all that it serves, also if all others have it: one of them is to serve it.
+     */
     return (entry->server != 0 && !cluster_is_serving(cluster, entry->server)) ||
-           is_misplaced(cluster, entry);
+           (entry->server == 0 && cluster->left != 0) || is_misplaced(cluster, entry);
 }
 
 /* A guest may have the only copy until all have passed on what they have since it left.  Only a guest drops

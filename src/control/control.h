@@ -76,6 +76,7 @@ int control_account(struct control *control, int argc, char **argv);
 int control_audit(struct control *control, int argc, char **argv);
 int control_backup(struct control *control, int argc, char **argv);
 int control_cron(struct control *control, int argc, char **argv);
+int control_host(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);
 int control_export(struct control *control, int argc, char **argv);
 int control_change(struct control *control, int argc, char **argv);

@@ -20,6 +20,7 @@
 #include "base/stop.h"
 #include "edge/events.h"
 #include "edge/fcgi.h"
+#include "journal/hosts/hosts.h"
 #include "journal/journal_child.h"
 #include "journal/journal_connection.h"
 #include "journal/journal_reader.h"
@@ -208,6 +209,7 @@ struct journal {
     struct journal_keys *keys;
     struct journal_tasks *tasks;
     struct resp_cursors *cursors;
+    struct hosts *hosts;           /* NULL: this host is none of several */
     struct journal_remote *remote; /* NULL: there is no TCP listener */
     struct watch *arrivals, *remote_arrivals, *signals;
     struct events_timer *tick, *save, *stop;
@@ -361,7 +363,8 @@ static void add_connection(struct journal *journal, const struct journal_arrival
                                             .records = journal->records,
                                             .keys = journal->keys,
                                             .tasks = journal->tasks,
-                                            .cursors = journal->cursors};
+                                            .cursors = journal->cursors,
+                                            .hosts = journal->hosts};
     journal->connections[journal->count++] =
         journal_connection_create(journal->events, arrival, &session, &owner);
 }
@@ -450,7 +453,7 @@ static void on_signal(void *context)
 /* Connections, requests for tasks and a few more: a listener that cannot accept would keep the loop busy. */
 static bool take_descriptors(char *problem)
 {
-    enum { NEEDED = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + 100 };
+    enum { NEEDED = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + 400 };
     struct rlimit limit;
     bool is_done = getrlimit(RLIMIT_NOFILE, &limit) == 0;
     if (is_done && limit.rlim_cur < NEEDED) {
@@ -495,6 +498,7 @@ static bool open_journal(struct journal *journal, char *problem)
         (*settings->records_directory && !site_key_load(settings, problem, PROBLEM_BYTES)) ||
         !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
         !open_records(journal, records_path, problem) ||
+        !hosts_open(&journal->hosts, journal->events, settings, journal->records, problem, PROBLEM_BYTES) ||
         !fcgi_listen(socket_path, identity.socket_group, &journal->listener, problem, PROBLEM_BYTES))
         return false;
     if (fcntl(journal->listener, F_SETFL, O_NONBLOCK) == 0)
@@ -516,7 +520,6 @@ static void log_unsaved(const struct journal *journal)
 
 static void serve(struct journal *journal, int signals)
 {
-    journal->events = events_create();
     journal->tick = events_timer_create(journal->events, on_tick, journal);
     journal->save = events_timer_create(journal->events, on_save, journal);
     journal->stop = events_timer_create(journal->events, on_stop, journal);
@@ -549,6 +552,7 @@ static void serve(struct journal *journal, int signals)
     events_watch_destroy(journal->arrivals);
     events_watch_destroy(journal->remote_arrivals);
     events_watch_destroy(journal->signals);
+    hosts_close(journal->hosts);
     events_destroy(journal->events);
     if (!reaper_await(KILLED_MS))
         log_warning("processes that were killed end when the disk answers count=%zu", reaper_count());
@@ -564,11 +568,15 @@ int journal_serve(const struct settings *settings, const struct journal_options 
     journal.settings = settings;
     journal.options = options;
     journal.listener = -1;
+    journal.events = events_create();
     bool is_open = open_journal(&journal, problem);
-    if (is_open)
+    if (is_open) {
         serve(&journal, signals);
-    else
+    } else {
         log_error("cannot start: %s", problem);
+        hosts_close(journal.hosts);
+        events_destroy(journal.events);
+    }
     if (journal.listener >= 0)
         close(journal.listener);
     journal_remote_close(journal.remote);

@@ -103,6 +103,7 @@ struct journal_connection {
     struct journal_pending
         *passed; /* of its first message, which the server runs; little is read meanwhile */
     struct journal_request passed_request;
+    bool is_asking;     /* its first message waits for other hosts; little is read meanwhile */
     bool is_reading;    /* its first message waits for contents of the disk; little is read meanwhile */
     int64_t waiting_ms; /* since then its first message waits; 0: it does not.  Nothing is read meanwhile */
     struct journal_owner owner;
@@ -147,7 +148,7 @@ static void pass_on(struct journal_connection *connection, const struct journal_
 /* Does its first message wait for others, while its end is to be noticed? */
 static bool is_held(const struct journal_connection *connection)
 {
-    return connection->passed || connection->is_reading;
+    return connection->passed || connection->is_reading || connection->is_asking;
 }
 
 /* The first byte of a connection shows its protocol: that of a binary message is an F.  Those of RESP are
@@ -207,6 +208,7 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
         if (reading != JOURNAL_WHOLE)
             break;
         session->cost = 0;
+        hosts_memo_rewind(&session->memo);
         enum journal_next next = session->resp ? resp_run(session, &connection->out)
                                                : journal_run(session, &read.request, &connection->out);
         /* A try that waits costs none: it has a pause behind it, and is not in line meanwhile. */
@@ -216,8 +218,11 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
             connection->is_reading = true;
             connection->owner.reads(connection->owner.context, &session->reading);
         }
-        if (next == JOURNAL_SAVE || next == JOURNAL_READ)
+        connection->is_asking = next == JOURNAL_ASK;
+        if (next == JOURNAL_SAVE || next == JOURNAL_READ || next == JOURNAL_ASK)
             break;
+        if (next != JOURNAL_WAIT && session->memo.count)
+            hosts_memo_forget(session->hosts, &session->memo);
         if (next != JOURNAL_WAIT && session->reading.count)
             journal_contents_forget(&session->reading);
         session->room_tries = 0;
@@ -355,6 +360,15 @@ static void on_read(void *context)
     pump(connection, true);
 }
 
+/* Another host has answered. */
+static void on_asked(void *context)
+{
+    struct journal_connection *connection = context;
+    connection->is_asking = false;
+    connection->moved_ms = 0; /* its deadline begins again */
+    pump(connection, true);
+}
+
 /* How much to read: while there is little, without moving it, which would leave a copy, perhaps of a key. */
 static size_t most_to_read(const struct journal_connection *connection)
 {
@@ -386,7 +400,7 @@ static void on_ready(void *context)
     size_t size, most = most_to_read(connection);
     enum tls_outcome outcome =
         journal_link_receive(&connection->link, builder_reserve(&connection->in, most), most, &size);
-    bool is_silent = outcome == TLS_ENDED && connection->is_reading;
+    bool is_silent = outcome == TLS_ENDED && (connection->is_reading || connection->is_asking);
     if (is_silent && journal_link_takes_answers(&connection->link)) {
         events_watch_set(connection->watch, -1, false); /* its end is met again behind the answer */
         return;
@@ -426,6 +440,8 @@ struct journal_connection *journal_connection_create(struct events *events,
     connection->deadline = events_timer_create(events, on_deadline, connection);
     connection->turn =
         (struct journal_turn){.steps = JOURNAL_TURN_STEPS, .go = on_soon, .context = connection};
+    connection->session.memo.done = on_asked;
+    connection->session.memo.context = connection;
     connection->session.reading.done = on_read;
     connection->session.reading.context = connection;
     events_timer_start(connection->deadline, JOURNAL_AUTH_MS);
@@ -445,6 +461,7 @@ void journal_connection_destroy(struct journal_connection *connection)
 {
     journal_tasks_forget(connection->passed);
     journal_turns_leave(connection->owner.turns, &connection->turn);
+    hosts_memo_forget(connection->session.hosts, &connection->session.memo);
     journal_reader_leave(&connection->session.reading);
     journal_contents_forget(&connection->session.reading);
     journal_listener_free(&connection->session.listener);
@@ -535,7 +552,7 @@ bool journal_connection_listens(const struct journal_connection *connection)
 
 size_t journal_connection_memory(const struct journal_connection *connection)
 {
-    return connection->in.capacity + connection->out.capacity +
+    return connection->in.capacity + connection->out.capacity + hosts_memo_memory(&connection->session.memo) +
            journal_contents_memory(&connection->session.reading) + resp_run_memory(connection->session.resp);
 }
 

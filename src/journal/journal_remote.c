@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "edge/crypto/crypto.h"
+#include "journal/journal_address.h"
 
 /* Sites share rates when their numbers share one, which a salt keeps them from choosing. */
 enum { BACKLOG = 256, RATES = 1024, HOST_MOST = 64, KEEPALIVE_IDLE_S = 60 };
@@ -27,33 +28,12 @@ struct journal_remote {
     int64_t due_ms, site_due_ms[RATES]; /* when the handshakes of the past are paid for, monotonic */
 };
 
-/* "ADDRESS:PORT" or "[ADDRESS]:PORT". */
-static bool resolve(const char *text, struct addrinfo **found_r)
-{
-    char host[HOST_MOST];
-    const char *colon = strrchr(text, ':');
-    size_t size = colon ? (size_t)(colon - text) : 0;
-    bool is_bracketed = size > 2 && text[0] == '[' && text[size - 1] == ']';
-    if (is_bracketed) {
-        text++;
-        size -= 2;
-    }
-    if (!size || size >= HOST_MOST || !colon[1] || (!is_bracketed && memchr(text, ':', size)))
-        return false;
-    memcpy(host, text, size);
-    host[size] = 0;
-    const struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-                                    .ai_family = AF_UNSPEC,
-                                    .ai_socktype = SOCK_STREAM};
-    return getaddrinfo(host, colon + 1, &wanted, found_r) == 0;
-}
-
 static bool listen_at(struct journal_remote *remote, char *problem, size_t problem_size)
 {
     const char *text = remote->settings->journal_listen;
     struct addrinfo *found;
     const int on = 1;
-    if (!resolve(text, &found)) {
+    if (!journal_address_resolve(text, &found)) {
         snprintf(problem, problem_size,
                  "journal_listen: %s: an address in numbers, a colon and a port are expected", text);
         return false;

@@ -497,6 +497,8 @@ static enum journal_next journal_run_run(struct journal_session *session,
     char refusal[JOURNAL_REFUSAL_MOST];
     if (!journal_session_admit(session, journal_session_is_write(&command), &command, &next, refusal))
         return next == JOURNAL_WAIT ? next : journal_run_refuse(out, request, refusal);
+    if (session->is_spread && journal_query_of(request) != JOURNAL_KEY) /* no host has all keys */
+        return journal_run_refuse(out, request, "UNSUPPORTED");
     return journal_query_of(request) == JOURNAL_KEY ? run_one(session, request, &command, out)
                                                     : run_many(session, request, &command, out);
 }

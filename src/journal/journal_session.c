@@ -34,16 +34,17 @@ static void write_refusal(enum records_verdict verdict, const struct records_ans
                  answer->message);
 }
 
-bool journal_session_admit(const struct journal_session *session, bool is_write,
-                           struct records_command *command, enum journal_next *next_r,
-                           char refusal_r[JOURNAL_REFUSAL_MOST])
+bool journal_session_admit(struct journal_session *session, bool is_write, struct records_command *command,
+                           enum journal_next *next_r, char refusal_r[JOURNAL_REFUSAL_MOST])
 {
     struct records_answer answer;
-    enum records_verdict verdict =
-        records_state_admit(session->records, session->caller.ns, is_write, !session->reading.count,
-                            session->settings->record_state_s * 1000, &answer);
+    enum records_verdict verdict = records_state_admit(session->records, session->caller.ns, is_write,
+                                                       !session->reading.count && !session->memo.count,
+                                                       session->settings->record_state_s * 1000, &answer);
     bool waits = verdict == RECORDS_IS_MOVED && !session->is_overdue;
     command->is_encrypted = answer.is_encrypted;
+    session->is_spread = answer.is_spread;
+    session->made = answer.made;
     *next_r = waits ? JOURNAL_WAIT : JOURNAL_GO_ON;
     if (verdict && !waits)
         write_refusal(verdict, &answer, refusal_r);
@@ -68,6 +69,10 @@ enum journal_next journal_session_run(struct journal_session *session, struct re
                                       enum records_outcome *outcome_r, struct records_found *found_r)
 {
     const struct journal_contents *reading = &session->reading;
+    const struct hosts_space space = {session->caller.ns, session->made, command->is_encrypted};
+    if (session->is_spread)
+        return hosts_run(session->hosts, &session->memo, &space, command, outcome_r, found_r) ? JOURNAL_GO_ON
+                                                                                              : JOURNAL_ASK;
     size_t quota = (size_t)session->settings->limit_namespace_records_mb << 20;
     command->patience = session->room_tries < JOURNAL_ROOM_TRIES ? RECORDS_REPORTS : RECORDS_REFUSES;
     if (reading->count)

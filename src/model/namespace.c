@@ -212,6 +212,12 @@ static bool read_encrypted(struct arena *arena UNUSED, const struct json *value,
     return value->kind == JSON_TRUE || value->kind == JSON_FALSE;
 }
 
+static bool read_spread(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    conf->is_spread = value->kind != JSON_FALSE;
+    return value->kind == JSON_TRUE || value->kind == JSON_FALSE;
+}
+
 static bool is_list_of_codes(struct arena *arena, const struct json *value)
 {
     if (value->kind != JSON_ARRAY || value->is_shallow || value->count > NAMESPACE_READERS_MOST)
@@ -385,6 +391,7 @@ static const struct ns_member {
     {"readers", CODES_EXPECTED, read_readers},
     {"reads", CODES_EXPECTED, read_reads},
     {"records", RECORD_RULES_EXPECTED, read_records},
+    {"spread", "True or false is expected.", read_spread},
     {"state", "An integer is expected: 0 on, 1 read-only, 2 off, 3 gone.", read_state},
     {"theme", "A text of at most 64 bytes is expected.", read_theme},
     {"workers", WORKER_QUEUES_EXPECTED, read_workers},

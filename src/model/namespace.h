@@ -16,6 +16,7 @@
  * | quotas   | see model/quotas.h                         | those of z                   |
  * | records  | see model/record_rules.h                   | nobody has a right           |
  * | accounts | see struct ns_accounts                     | it has no accounts           |
+ * | spread   | true: its records are on several hosts     | each host has its own        |
  * | workers  | see model/task/worker_queues.h             | nobody takes tasks           |
  *
  * A namespace reads another one if both name each other so.
@@ -99,6 +100,7 @@ struct ns_conf {
     const struct json *origins;          /* an array: origins whose pages may read answers; NULL: none */
     const struct quotas *quotas;         /* NULL: none */
     const struct record_rules *records;  /* NULL: none */
+    bool is_spread;                      /* several hosts hold its records together */
     const struct json *reads, *readers;  /* arrays of codes; NULL: none */
     const struct worker_queues *workers; /* NULL: none */
     struct ns_accounts accounts;
@@ -125,7 +127,7 @@ const char *namespace_refuse_content(struct arena *arena, struct bytes before, s
                                      const char **member_r);
 /* The names of these members, for messages. */
 #define NAMESPACE_MEMBERS                                                                                    \
-    "access accounts label message options origins quotas readers reads records state theme workers"
+    "access accounts label message options origins quotas readers reads records spread state theme workers"
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
 bool namespace_is_code(const char *code);

@@ -251,6 +251,10 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     *found_r = (struct records_found){0};
     if (!(is_plain_get(command) ? records_enter_untimed(records) : records_enter(records)))
         return RECORDS_BUSY;
+    if (records_are_spread(records, ns)) {
+        records_leave(records);
+        return RECORDS_ELSEWHERE;
+    }
     if (command->deed != RECORDS_GET)
         records_sweep(records, SWEPT_EACH);
     bool has_saved = command->patience != RECORDS_WAITS;
@@ -286,7 +290,11 @@ enum records_outcome records_next(struct records *records, struct bytes ns, bool
     *found_r = (struct records_found){0};
     if (!records_enter(records))
         return RECORDS_BUSY;
-    enum records_outcome outcome = RECORDS_NOT_FOUND;
+    enum records_outcome outcome = records_are_spread(records, ns) ? RECORDS_ELSEWHERE : RECORDS_NOT_FOUND;
+    if (outcome == RECORDS_ELSEWHERE) {
+        records_leave(records);
+        return outcome;
+    }
     struct records_sought sought = {records_space_for(records, ns, is_encrypted, false, false), from, false};
     if (after.data)
         sought = (struct records_sought){sought.space, after, true};

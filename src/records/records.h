@@ -66,6 +66,11 @@ enum records_outcome {
     RECORDS_NOT_READ,     /* the disk alone has the content, and does not give it, or a damaged one */
     RECORDS_OTHER_STAMP,  /* the record has another stamp than the command expects */
     RECORDS_OUT_OF_SHARE, /* a share of the payer is used up */
+    RECORDS_ELSEWHERE,    /* several hosts hold the records of the namespace: not this memory */
+    /* Of these hosts (cluster/cluster.h); records_run has none of them. */
+    RECORDS_UNKNOWN, /* no host that answers can know; a change may have happened, or happen later */
+    RECORDS_NO_PARTICIPANTS,
+    RECORDS_UNSUPPORTED, /* what they do not do */
     RECORDS_OUTCOMES
 };
 

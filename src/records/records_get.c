@@ -183,6 +183,10 @@ const char *records_outcome_word(enum records_outcome outcome)
         [RECORDS_NOT_READ] = "NOT_READ",
         [RECORDS_OTHER_STAMP] = "OTHER_STAMP",
         [RECORDS_OUT_OF_SHARE] = "OUT_OF_SHARE",
+        [RECORDS_ELSEWHERE] = "ELSEWHERE",
+        [RECORDS_UNKNOWN] = "UNKNOWN",
+        [RECORDS_NO_PARTICIPANTS] = "NO_PARTICIPANTS",
+        [RECORDS_UNSUPPORTED] = "UNSUPPORTED",
     };
     return words[outcome];
 }

@@ -131,6 +131,8 @@ struct state_entry {
     uint32_t code[RECORDS_CODE_MOST / 4];
     uint32_t state;
     uint32_t is_encrypted;
+    uint32_t is_spread;
+    uint32_t made[2];
     uint32_t message_size;
     uint32_t message[RECORDS_STATE_MESSAGE_MOST / 4];
     uint32_t step_us[RECORDS_RATES][2], burst_us[RECORDS_RATES][2]; /* step 0: not limited */
@@ -172,13 +174,14 @@ struct records_head {
     uint32_t last_change;                                   /* of contents: numbers may be left out */
     struct changes_ring ring;
     uint32_t states; /* in use */
+    uint32_t spread; /* of these: what several hosts hold */
     struct state_entry state[RECORDS_STATES_MOST];
     struct undo undo;
 };
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 11 };
+enum { RECORDS_LAYOUT = 12 };
 
 /* Of one change: a record of which each key takes the place of another one, or of the memory of a deletion,
  * which has as many; with each may go two shares. */
@@ -285,6 +288,8 @@ int records_load_space(struct records *records, struct bytes code, enum space_ki
 void records_empty_spaces(struct records *records, struct bytes code);
 /* The namespace of the space is known now: if the space is that of a former one, it becomes empty and hidden,
  * else it is shown.  Changes of their own. */
+/* Do several hosts hold the records of this namespace?  Of records_state.c. */
+bool records_are_spread(const struct records *records, struct bytes ns);
 void records_settle_space(struct records *records, int space, bool is_encrypted);
 
 static inline struct key_piece *records_key(const struct records *records, uint32_t piece)

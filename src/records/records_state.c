@@ -99,6 +99,8 @@ static void write_entry(struct records *records, struct state_entry *entry, cons
     undo_set(&records->memory, &entry->message_size, (uint32_t)message.size);
     undo_set(&records->memory, &entry->state, (uint32_t)state->state);
     undo_set(&records->memory, &entry->is_encrypted, state->is_encrypted);
+    undo_set(&records->memory, &entry->is_spread, state->is_spread);
+    undo_set_long(&records->memory, entry->made, state->made);
     for (size_t i = 0; i < RECORDS_RATES; i++) {
         const struct quota_rate *rate = &state->rates[i];
         uint64_t step_us = rate->count ? (uint64_t)(rate->period_ms * US / rate->count) : 0;
@@ -165,7 +167,18 @@ static void records_state_write_all(struct records *records, const struct record
         }
         write_entry(records, entry, &states[i]);
     }
+    uint32_t spread = 0;
+    for (uint32_t i = 0; i < head->states; i++)
+        spread += head->state[i].is_spread;
+    undo_set(&records->memory, &head->spread, spread);
     settle_spaces(records);
+}
+
+bool records_are_spread(const struct records *records, struct bytes ns)
+{
+    const struct state_entry *entry =
+        records->head->spread ? records_state_find_entry(records->head, ns) : NULL;
+    return entry && entry->is_spread;
 }
 
 static bool is_outdated(const struct records_head *head, const struct records_reading *reading)
@@ -246,6 +259,8 @@ static enum records_verdict records_state_judge(struct records *records, struct 
     memcpy(answer->message, entry->message, entry->message_size);
     answer->message[entry->message_size] = 0;
     answer->is_encrypted = entry->is_encrypted;
+    answer->is_spread = entry->is_spread;
+    answer->made = undo_long(entry->made);
     if (entry->state >= NS_OFF)
         return entry->state == NS_OFF ? RECORDS_IS_OFF : RECORDS_IS_GONE;
     if (entry->state == NS_READONLY && is_write)
@@ -259,7 +274,8 @@ enum records_verdict records_state_admit(struct records *records, struct bytes n
 {
     answer_r->wait_ms = 0;
     *answer_r->message = 0;
-    answer_r->is_encrypted = false;
+    answer_r->is_encrypted = answer_r->is_spread = false;
+    answer_r->made = 0;
     if (!records_enter_untimed(records))
         return RECORDS_UNCONFIRMED;
     enum records_verdict verdict =

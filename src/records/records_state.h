@@ -28,6 +28,8 @@ struct records_state {
     enum ns_state state; /* the effective one */
     struct bytes message;
     bool is_encrypted;
+    bool is_spread; /* several hosts hold its records together: every command here ends with ELSEWHERE */
+    uint64_t made;  /* another one for each namespace that has had the code */
     struct quota_rate rates[RECORDS_RATES]; /* of the namespace; count 0: not limited */
 };
 
@@ -61,6 +63,8 @@ struct records_answer {
     char message[RECORDS_STATE_MESSAGE_MOST + 1]; /* of the administrator, about the state; "": none */
     int64_t wait_ms;                              /* RECORDS_TOO_MANY: until one is admitted */
     bool is_encrypted;                            /* RECORDS_ADMITTED: for records_command */
+    bool is_spread;                               /* the same: as in records_state, with `made` */
+    uint64_t made;
 };
 
 /* May this namespace be served now?  If it may, counts the request, unless it is part of one that was

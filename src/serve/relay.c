@@ -147,8 +147,9 @@ MUST_USE static bool acknowledgement_leave(const struct acknowledgement *acknowl
 
 static const struct pg_statement configurations = {
     "record_states",
-    "select id, content from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = ''"
-    " and not raw and content is not null order by id <> 'z', id",
+    "select i.id, i.content, coalesce((select d.ctime from stampd.doc d where d.class = i.class and d.id = "
+    "i.id), 0) from stampd.item i where i.class = 'Namespace' and i.iclass = 'Conf' and i.key = ''"
+    " and not i.raw and i.content is not null order by i.id <> 'z', i.id",
     0};
 
 static void take_rates(const struct quotas *quotas, struct records_state *state)
@@ -160,8 +161,8 @@ static void take_rates(const struct quotas *quotas, struct records_state *state)
 }
 
 /* False: it is no namespace that can be served. */
-static bool read_state(struct arena *arena, struct bytes code, struct bytes content, const struct ns_conf *z,
-                       struct records_state *state_r)
+static bool read_state(struct arena *arena, struct bytes code, struct bytes content, uint64_t made,
+                       const struct ns_conf *z, struct records_state *state_r)
 {
     struct ns_conf conf = namespace_read(arena, content);
     if (!conf.database.size || code.size > NAMESPACE_CODE_MOST ||
@@ -169,7 +170,13 @@ static bool read_state(struct arena *arena, struct bytes code, struct bytes cont
         return false;
     access_add_state_of_z(&conf, z);
     *state_r = (struct records_state){
-        .ns = code, .state = conf.state, .message = conf.message, .is_encrypted = conf.is_encrypted};
+        .ns = code,
+        .state = conf.state,
+        .message = conf.message,
+        .is_encrypted = conf.is_encrypted,
+        .is_spread = conf.is_spread,
+        .made = made,
+    };
     take_rates(conf.quotas ? conf.quotas : z->quotas, state_r);
     return true;
 }
@@ -193,7 +200,8 @@ static bool record_states_read(struct records *records, struct arena *arena, str
         struct bytes code = pg_get_text(rows, row, 0), content = pg_get_text(rows, row, 1);
         if (bytes_equal(code, BYTES("z")))
             z = namespace_read(arena, content);
-        else if (count < RECORDS_STATES_MOST && read_state(arena, code, content, &z, &states[count]))
+        else if (count < RECORDS_STATES_MOST &&
+                 read_state(arena, code, content, (uint64_t)pg_get_i64(rows, row, 2), &z, &states[count]))
             count++;
     }
     records_state_apply(records, &reading, states, count);

@@ -5,7 +5,7 @@
 #include "edge/pg/pg.h"
 
 /* Number of the last migration in sql/ that the statements need; checked by the session. */
-enum { SCHEMA_NUMBER = 24 };
+enum { SCHEMA_NUMBER = 25 };
 
 enum statement {
 #define STATEMENT(word, label, count, text) STATEMENT_##word,

@@ -529,6 +529,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"reads", "Set or list the other namespaces that a namespace reads.", cmd_ns_reads},
         {"readers", "Set or list the other namespaces that may read a namespace.", cmd_ns_readers},
         {"records", "Set or print who may read and write which records.", cmd_ns_records},
+        {"spread", "Set whether several hosts hold the records together.", cmd_ns_spread},
         {"state", "Set what is served: everything, reads, administrators, nothing.", ns_state},
         {"off", "Close a namespace for maintenance.", ns_off},
         {"on", "Reopen a namespace.", ns_on},

@@ -23,6 +23,7 @@ int cmd_ns_move(struct control *control, int argc, char **argv);
 int cmd_ns_quotas(struct control *control, int argc, char **argv);
 int cmd_ns_reads(struct control *control, int argc, char **argv);
 int cmd_ns_readers(struct control *control, int argc, char **argv);
+int cmd_ns_spread(struct control *control, int argc, char **argv);
 int cmd_ns_records(struct control *control, int argc, char **argv);
 int cmd_ns_workers(struct control *control, int argc, char **argv);
 

@@ -1,5 +1,5 @@
 /* cmd_ns_reads: `stampctl ns reads` and `ns readers`: which namespaces a namespace reads, and which may read
- * it; and `ns quotas` and `ns records`, members that are given as JSON. */
+ * it; `ns quotas` and `ns records`, members that are given as JSON; and `ns spread`. */
 #include "control/ns/cmd_ns.h"
 
 #include <stdio.h>
@@ -119,4 +119,21 @@ int cmd_ns_records(struct control *control, int argc, char **argv)
         "What no rule allows, only the administrator may do.\n");
     return set_member(control, &command, "records", "Remove them: only the administrator may use records.",
                       argc, argv);
+}
+
+int cmd_ns_spread(struct control *control, int argc, char **argv)
+{
+    static const struct command command = COMMAND(
+        "ns spread", "CODE on|off", "Set whether several hosts hold the records of a namespace together.",
+        "on: they are on the hosts of `stampctl host list`, and only stamp-journal serves them.  off: each "
+        "host has its own.\nRecords are not moved: they stay where they were, and are not seen.\n");
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
+    if (!words)
+        return control->status;
+    bool is_on = strcmp(words[1], "on") == 0;
+    if (!is_on && strcmp(words[1], "off") != 0)
+        return message_end(CONTROL_WRONG, "ns spread: expected on or off");
+    return cmd_ns_set(control, words[0], "spread", is_on ? BYTES("true") : NO_BYTES) ? CONTROL_DONE
+                                                                                     : CONTROL_FAILED;
 }

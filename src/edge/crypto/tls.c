@@ -191,3 +191,117 @@ enum tls_outcome tls_send(struct tls *tls, const char *data, size_t size, size_t
     ERR_clear_error();
     return outcome_of(tls, SSL_write_ex(tls->ssl, data, size, size_r));
 }
+
+/* --- peers --- */
+
+enum { SERIAL_BYTES = 8, VALID_S = 100 * 365 * 86400L };
+
+struct tls_peers {
+    SSL_CTX *server, *client;
+};
+
+/* Whose key it is decides the owner of the connection, by the fingerprint: a certificate only carries it. */
+static int accept_any(X509_STORE_CTX *store, void *context)
+{
+    (void)store, (void)context;
+    return 1;
+}
+
+static void write_fingerprint(EVP_PKEY *key, char fingerprint_r[CRYPTO_SHA256_HEX + 1])
+{
+    unsigned char *text = NULL;
+    int size = i2d_PUBKEY(key, &text);
+    crypto_must(size > 0);
+    crypto_sha256_hex((struct bytes){(const char *)text, (size_t)size}, fingerprint_r);
+    OPENSSL_free(text);
+}
+
+static X509 *sign_own(EVP_PKEY *key)
+{
+    X509 *certificate = X509_new();
+    unsigned char serial[SERIAL_BYTES];
+    const EVP_MD *digest = EVP_PKEY_is_a(key, "ED25519") || EVP_PKEY_is_a(key, "ED448") ? NULL : EVP_sha256();
+    crypto_random(serial, sizeof serial);
+    serial[0] = (unsigned char)(serial[0] & 0x7f) | 1;
+    BIGNUM *number = BN_bin2bn(serial, sizeof serial, NULL);
+    crypto_must(certificate && number && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)));
+    BN_free(number);
+    X509_NAME *name = X509_get_subject_name(certificate);
+    bool is_signed = X509_set_version(certificate, X509_VERSION_3) == 1 &&
+                     X509_gmtime_adj(X509_getm_notBefore(certificate), -86400) &&
+                     X509_gmtime_adj(X509_getm_notAfter(certificate), VALID_S) &&
+                     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"stampd", -1,
+                                                -1, 0) == 1 &&
+                     X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
+                     X509_sign(certificate, key, digest) > 0;
+    if (is_signed)
+        return certificate;
+    X509_free(certificate);
+    return NULL;
+}
+
+static SSL_CTX *create_peer_context(const SSL_METHOD *method, X509 *certificate, EVP_PKEY *key)
+{
+    SSL_CTX *context = create_context(method);
+    crypto_must(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1);
+    crypto_must(SSL_CTX_use_certificate(context, certificate) == 1 &&
+                SSL_CTX_use_PrivateKey(context, key) == 1);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    SSL_CTX_set_cert_verify_callback(context, accept_any, NULL);
+    return context;
+}
+
+bool tls_peers_create(struct tls_peers **peers_r, const char *key_path,
+                      char fingerprint_r[CRYPTO_SHA256_HEX + 1], char *problem, size_t problem_size)
+{
+    ERR_clear_error();
+    *peers_r = NULL;
+    BIO *file = BIO_new_file(key_path, "r");
+    EVP_PKEY *key = file ? PEM_read_bio_PrivateKey(file, NULL, refuse_passphrase, NULL) : NULL;
+    X509 *certificate = key ? sign_own(key) : NULL;
+    if (!certificate)
+        snprintf(problem, problem_size, "%s: %s", key_path, find_reason());
+    if (certificate) {
+        struct tls_peers *peers = calloc(1, sizeof *peers);
+        crypto_must(peers != NULL);
+        peers->server = create_peer_context(TLS_server_method(), certificate, key);
+        peers->client = create_peer_context(TLS_client_method(), certificate, key);
+        write_fingerprint(key, fingerprint_r);
+        *peers_r = peers;
+    }
+    BIO_free(file);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+    return *peers_r != NULL;
+}
+
+void tls_peers_destroy(struct tls_peers *peers)
+{
+    if (!peers)
+        return;
+    SSL_CTX_free(peers->server);
+    SSL_CTX_free(peers->client);
+    free(peers);
+}
+
+struct tls *tls_create_peer(struct tls_peers *peers, int fd, bool has_called)
+{
+    struct tls *tls = create_tls(has_called ? peers->client : peers->server, fd);
+    if (has_called)
+        SSL_set_connect_state(tls->ssl);
+    else
+        SSL_set_accept_state(tls->ssl);
+    return tls;
+}
+
+bool tls_peer_fingerprint(const struct tls *tls, char fingerprint_r[CRYPTO_SHA256_HEX + 1])
+{
+    X509 *certificate = SSL_get1_peer_certificate(tls->ssl);
+    EVP_PKEY *key = certificate ? X509_get0_pubkey(certificate) : NULL;
+    if (key)
+        write_fingerprint(key, fingerprint_r);
+    X509_free(certificate);
+    ERR_clear_error();
+    return key != NULL;
+}

@@ -5,6 +5,7 @@
 #define STAMPD_EDGE_CRYPTO_TLS_H
 
 #include "base/base.h"
+#include "edge/crypto/crypto.h"
 
 /* What all connections of a server have in common: its certificate.  Its connections may outlive it. */
 struct tls_server;
@@ -48,5 +49,19 @@ enum { TLS_RECORD_BYTES = 16384 };
 MUST_USE enum tls_outcome tls_receive(struct tls *tls, char *data, size_t most, size_t *size_r);
 /* Sends some of it.  After TLS_READS or TLS_WRITES the same bytes must be sent, from any address. */
 MUST_USE enum tls_outcome tls_send(struct tls *tls, const char *data, size_t size, size_t *size_r);
+
+/* Hosts that know each other by their keys: each shows a certificate that it has made of its own key, and
+ * whoever has the connection decides by the fingerprint of the other's key, after the handshake: SHA-256 of
+ * the public key in DER (SubjectPublicKeyInfo).  TLS 1.3. */
+struct tls_peers;
+/* `key_path`: a private key in PEM, without a passphrase.  False: one line in `problem`. */
+MUST_USE bool tls_peers_create(struct tls_peers **peers_r, const char *key_path,
+                               char fingerprint_r[CRYPTO_SHA256_HEX + 1], char *problem, size_t problem_size);
+void tls_peers_destroy(struct tls_peers *peers); /* NULL is allowed; connections may outlive it */
+/* `has_called`: this host has connected to the other one. */
+struct tls *tls_create_peer(struct tls_peers *peers, int fd, bool has_called)
+    __attribute__((returns_nonnull));
+/* Of a connection between peers whose handshake is done.  False: the other one has shown no key. */
+MUST_USE bool tls_peer_fingerprint(const struct tls *tls, char fingerprint_r[CRYPTO_SHA256_HEX + 1]);
 
 #endif

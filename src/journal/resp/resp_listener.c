@@ -82,6 +82,8 @@ enum journal_next resp_listener_subscribe(struct journal_session *session, struc
     enum journal_next next;
     if (!resp_session_admit(session, false, out, &next))
         return next;
+    if (session->is_spread) /* each host learns of its own keys alone */
+        return resp_session_refuse_outcome(out, RECORDS_UNSUPPORTED);
     for (size_t i = 1; i < resp_session_count(session); i++) {
         struct bytes name = resp_session_word(session, i);
         const char *refusal = why_not(resp, is_pattern, name);

@@ -245,6 +245,8 @@ enum journal_next resp_scan(struct journal_session *session, struct builder *out
         return resp_session_refuse(out, "NOPERM only a key without a prefix may scan");
     if (!resp_session_admit(session, false, out, &next))
         return next;
+    if (session->is_spread) /* no host has all keys */
+        return resp_session_refuse_outcome(out, RECORDS_UNSUPPORTED);
     if (page.pattern.data)
         page.prefix = (struct bytes){prefix, resp_glob_prefix(page.pattern, prefix)};
     bool has_more =

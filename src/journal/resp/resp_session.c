@@ -16,6 +16,9 @@ enum journal_next resp_session_refuse_outcome(struct builder *out, enum records_
         [RECORDS_NO_DISK] = "this host keeps no records of the namespace on disk",
         [RECORDS_BUSY] = "the records are busy, or this record changes all the time; send it again",
         [RECORDS_NOT_READ] = "the disk does not give the value",
+        [RECORDS_UNKNOWN] = "no host that answers can know; a change may have happened, or happen later",
+        [RECORDS_NO_PARTICIPANTS] = "no host takes part in the records of this namespace",
+        [RECORDS_UNSUPPORTED] = "several hosts hold the records of this namespace: they do not do this",
         [RECORDS_OUT_OF_SHARE] = "the share of this key is used up",
     };
     char text[RESP_REFUSAL_MOST];

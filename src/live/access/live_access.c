@@ -185,6 +185,11 @@ const struct record_rules *live_access_records(const struct live_access *access)
     return access->conf.records;
 }
 
+bool live_access_is_spread(const struct live_access *access)
+{
+    return access->conf.is_spread;
+}
+
 uint64_t live_access_configured(const struct live_access *access)
 {
     return access->configured;

@@ -59,6 +59,8 @@ int64_t live_access_mark(const struct live_access *access);
 uint64_t live_access_turn(const struct live_access *access);
 /* The rules for records; NULL: no caller may read any.  Valid until it is read again. */
 const struct record_rules *live_access_records(const struct live_access *access);
+/* Do several hosts hold the records of the namespace?  Then nothing here learns of their changes. */
+bool live_access_is_spread(const struct live_access *access);
 /* Moves with each change of the configuration of the namespace. */
 uint64_t live_access_configured(const struct live_access *access);
 bool live_access_has_accounts(const struct live_access *access);

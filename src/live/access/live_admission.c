@@ -95,7 +95,9 @@ static bool may_follow_records(struct live_listener *listener)
     struct bytes refused = live_records_refused(listener);
     if (refused.data)
         live_listener_refuse(listener, FAULT_SCLOSED, refused,
-                             "No rule for records of the namespace allows it.");
+                             live_access_is_spread(listener->audience->access)
+                                 ? "Several hosts hold the records of the namespace."
+                                 : "No rule for records of the namespace allows it.");
     return !refused.data;
 }
 

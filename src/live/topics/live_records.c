@@ -312,6 +312,8 @@ static bool may_read_some(const struct live_listener *listener, const struct def
 
 struct bytes live_records_refused(const struct live_listener *listener)
 {
+    if (listener->records.count && live_access_is_spread(listener->audience->access))
+        return listener->records.marks[0].text;
     for (size_t i = 0; i < listener->records.count; i++) {
         const struct live_mark *mark = &listener->records.marks[i];
         const struct definition *definition = live_index_definition(mark);

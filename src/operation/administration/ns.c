@@ -65,6 +65,8 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
         builder_printf(body, ",\"readers\":%.*s", (int)conf.readers->text.size, conf.readers->text.data);
     if (conf.options.size)
         builder_printf(body, ",\"options\":%.*s", (int)conf.options.size, conf.options.data);
+    if (conf.is_spread)
+        builder_add_text(body, ",\"spread\":true");
     if (conf.accounts_text.size)
         builder_printf(body, ",\"accounts\":%.*s", (int)conf.accounts_text.size, conf.accounts_text.data);
     if (conf.quotas)

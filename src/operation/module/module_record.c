@@ -28,7 +28,12 @@ static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
     [RECORDS_NOT_READ] = STAMPD_RECORD_NOT_READ,
     [RECORDS_OTHER_STAMP] = STAMPD_RECORD_OTHER_STAMP,
     [RECORDS_OUT_OF_SHARE] = STAMPD_RECORD_OUT_OF_SHARE,
+    [RECORDS_ELSEWHERE] =
+        STAMPD_RECORD_BUSY, /* as of now; the next call learns that from the configuration */
     /* No call asks for what ends so. */
+    [RECORDS_UNKNOWN] = STAMPD_RECORD_FAILED,
+    [RECORDS_NO_PARTICIPANTS] = STAMPD_RECORD_FAILED,
+    [RECORDS_UNSUPPORTED] = STAMPD_RECORD_FAILED,
     [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
 };
 
@@ -118,14 +123,16 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
 bool module_record_is_encrypted(struct stampd_call *call, bool *is_encrypted_r)
 {
     const struct attempt *attempt = module_try_attempt(call);
+    const struct reader reader = {module_try_settings(call), attempt->call, attempt->reply};
     struct ns_conf conf;
     *is_encrypted_r = false;
-    if (!*site_key_mark())
-        return true; /* without a site key no namespace is */
     enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    if (!fault)
+        fault = record_right_refuse_spread(&reader, &conf);
     if (fault)
         module_try_set_fault(call, fault);
-    *is_encrypted_r = conf.is_encrypted;
+    else if (*site_key_mark()) /* without a site key no namespace is */
+        *is_encrypted_r = conf.is_encrypted;
     return !fault;
 }
 

@@ -121,6 +121,8 @@ static enum fault judge_again(struct listening *listening)
         access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
     if (!fault)
         fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    if (!fault)
+        fault = record_right_refuse_spread(&reader, &conf);
     if (fault)
         return fault;
     listening->rules = conf.records;
@@ -551,7 +553,8 @@ static enum fault record_work(struct attempt *attempt)
     if (!fault)
         fault = FAULT_FIRST(reader_array(&work.reader, attempt->call->param, "commands", "record_commands",
                                          RECORD_COMMANDS_MOST, &commands),
-                            access_configuration(attempt->worker_context, attempt->call, &conf));
+                            access_configuration(attempt->worker_context, attempt->call, &conf),
+                            record_right_refuse_spread(&work.reader, &conf));
     if (fault)
         return fault;
     work.rules = conf.records;

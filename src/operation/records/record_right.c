@@ -28,6 +28,15 @@ enum fault record_right_refuse(const struct reader *reader, const struct json *c
     return fault;
 }
 
+enum fault record_right_refuse_spread(const struct reader *reader, const struct ns_conf *conf)
+{
+    return conf->is_spread
+               ? reply_fault(reader->call, reader->reply, FAULT_ORECORDS,
+                             "Several hosts hold the records of this namespace: stamp-journal serves them.",
+                             NULL)
+               : FAULT_NONE;
+}
+
 /* --- terms --- */
 
 /* Where a rule has no numbers of its own: of what the namespace may have, all callers of a rule get a part,

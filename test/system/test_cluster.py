@@ -1,0 +1,297 @@
+"""Records on several hosts: three stamp-journals as hosts, beside one PostgreSQL, whose z lets them in."""
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from journal_world import (ALL, Client, DATA, DELETE, GET, LISTEN, LOCK, OVERWRITE, PERSIST, RANGE, RENAME, SET, STACK, STAMP, beside, integer, set_conf,
+                           text)
+from resp_world import Redis, Refused
+from stack import BUILD, ROOM, free_port, wait_until
+
+pytestmark = pytest.mark.plain
+TTL_S, LONG_S = 120, 300  # after so long all is known again, however slow the machine, and however many hosts were taken for dead
+
+
+class Host:
+    """A stamp-journal with an address of its own.  All of a test have one memory of local records, of which they use the states of namespaces."""
+
+    def __init__(self, hosts, address, port=None, megabytes=4):
+        self.hosts, self.address, self.port, self.process = hosts, address, port or free_port(), None
+        self.path = Path(tempfile.mkdtemp(prefix='stampd-host-', dir=ROOM))
+        os.chmod(self.path, 0o755)
+        self.key, self.log, self.config = self.path / 'host.key', self.path / 'log', self.path / 'conf'
+        run = Path(next(line.partition('=')[2].strip() for line in hosts.stack.config.read_text().splitlines() if line.startswith('run_directory')))
+        self.socket = run / f'{address}.sock'
+        subprocess.run(['openssl', 'genpkey', '-algorithm', 'ed25519', '-out', self.key], check=True, capture_output=True)
+        os.chmod(self.key, 0o644)
+        self.fingerprint = hashlib.sha256(subprocess.run(['openssl', 'pkey', '-in', self.key, '-pubout', '-outform', 'DER'], check=True, capture_output=True).stdout).hexdigest()
+        self.config.write_text(hosts.stack.config.read_text() + f'cluster_address = {address}\ncluster_listen = 127.0.0.1:{self.port}\n'
+                               f'cluster_key_file = {self.key}\ncluster_mb = {megabytes}\n')
+
+    def add(self):
+        self.hosts.stack.admin('host', 'add', self.address, f'127.0.0.1:{self.port}', self.fingerprint)
+
+    def start(self):
+        with open(self.log, 'a') as log:
+            self.process = subprocess.Popen([BUILD / 'src/stamp-journal', '-c', self.config, '-k', self.hosts.keys, '-s', self.socket], stderr=log)
+        wait_until(self.is_up, what='a host that listens')
+        return self
+
+    def is_up(self):
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            Redis(self.socket, key=None).close()
+            return True
+        except OSError:
+            return False
+
+    def end(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait()
+        self.process = None
+
+    def redis(self, ns='lab'):
+        client = Redis(self.socket, ns=ns)
+        self.hosts.opened.append(client)
+        return client
+
+    def close(self):
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
+            self.end()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Hosts:
+    def __init__(self, journal):
+        self.stack, self.keys, self.all, self.opened = journal.stack, journal.keys, [], []
+
+    def begin(self, *addresses, **more):
+        found = [Host(self, address, **more) for address in addresses]
+        self.all += found
+        for host in found:
+            host.add()
+        return [host.start() for host in found]
+
+    def listed(self):
+        return {found['address']: found for found in map(json.loads, self.stack.admin('host', 'list', '--json').out.splitlines())}
+
+    def knows(self, *hosts):
+        """All of these know which keys are absent, and have been told so of each other."""
+        return wait_until(lambda: (listed := self.listed()) and all(listed.get(host.address, {}).get('exhaustive') for host in hosts) and listed, seconds=LONG_S, what='hosts that know')
+
+    def close(self):
+        for client in self.opened:
+            client.close()
+        for host in self.all:
+            host.close()
+        self.stack.psql('z', 'delete from host; delete from host_list; insert into host_list default values')
+
+
+@pytest.fixture(scope='module')
+def journal(stack):
+    with beside(stack) as journal:
+        set_conf(stack, spread=True)
+        yield journal
+        set_conf(stack, spread=None)
+
+
+@pytest.fixture
+def hosts(journal):
+    hosts = Hosts(journal)
+    with contextlib.closing(hosts):
+        hosts.stack.admin('host', 'terms', '--copies', '1', '--ttl', str(TTL_S))
+        yield hosts
+
+
+def until_known(client, *words):
+    """The answer of a host that can know: while the list changes, it may not."""
+    def look():
+        answer = client.ask(*words)
+        answers = answer if isinstance(answer, list) else [answer]
+        is_unknown = any(isinstance(one, Refused) and one.split()[0] in ('UNKNOWN', 'BUSY', 'NO_PARTICIPANTS') for one in answers)
+        return None if is_unknown else [answer]
+    return wait_until(look, seconds=LONG_S, what=f'an answer to {words}')[0]
+
+
+def is_refused(answer, word):
+    return isinstance(answer, Refused) and answer.startswith(word)
+
+
+KEYS = [f'key{number}' for number in range(40)]
+
+
+def test_what_is_set_on_one_is_read_on_all(hosts):
+    a, b, c = hosts.begin('north.r1.a', 'north.r2.b', 'south.r1.c')
+    hosts.knows(a, b, c)
+    clients = [host.redis() for host in (a, b, c)]
+    for number, key in enumerate(KEYS):
+        assert until_known(clients[number % 3], 'SET', key, f'value {number}', 'EX', '110') == 'OK'
+    for client in clients:
+        assert [until_known(client, 'GET', key) for key in KEYS] == [f'value {number}'.encode() for number in range(len(KEYS))]
+        assert until_known(client, 'MGET', KEYS[0], 'absent', KEYS[1]) == [b'value 0', None, b'value 1']
+        assert until_known(client, 'GET', 'absent') is None
+        assert 0 < until_known(client, 'TTL', KEYS[0]) <= 110
+    assert until_known(clients[1], 'SET', KEYS[0], 'other', 'NX') is None
+    assert until_known(clients[1], 'SET', 'new', 'x', 'NX') == 'OK'
+    assert until_known(clients[2], 'SET', KEYS[0], 'other', 'XX', 'GET') == b'value 0'
+    assert [until_known(client, 'INCRBY', 'sum', '5') for client in clients] == [5, 10, 15]
+    assert until_known(clients[0], 'EXISTS', KEYS[0], 'absent', 'sum') == 2
+    assert until_known(clients[0], 'EXPIRE', 'sum', '100') == 1
+    assert 0 < until_known(clients[1], 'TTL', 'sum') <= 100
+    assert until_known(clients[1], 'DEL', 'sum', 'absent') == 1
+    assert until_known(clients[2], 'GET', 'sum') is None
+    wait_until(lambda: sum(found['records'] for found in hosts.listed().values()) >= 2 * len(KEYS), what='records that are reported')
+    assert {found['state'] for found in hosts.listed().values()} == {'member'}
+
+
+def test_the_binary_protocol_is_answered_too(hosts):
+    a, b = hosts.begin('a', 'b')
+    hosts.knows(a, b)
+    one, other = Client(a.socket), Client(b.socket)
+
+    def ask(client, *words, **more):
+        return wait_until(lambda: (answer := client.ask(*words, **more))['error'] not in ('UNKNOWN', 'BUSY') and answer)
+    assert ask(one, SET, 'k', text('first'))['error'] == ''
+    found = ask(other, GET, 'k', flags=DATA | STAMP)
+    assert found['records'] == [('k', *text('first'))] and 0 < found['timeout'] <= TTL_S * 1000
+    assert ask(one, SET, 'k', text('second'))['error'] == 'NOT_FREE'
+    assert ask(one, SET, 'k', text('second'), flags=STAMP, stamp=found['stamp'])['error'] == ''
+    assert ask(other, SET, 'k', text('third'), stamp=found['stamp'])['error'] == 'OTHER_STAMP'
+    assert ask(other, SET, 'k', integer(3), flags=OVERWRITE, timeout=5000)['error'] == ''
+    assert ask(one, SET, 'k', text('late'), flags=OVERWRITE, timeout=(TTL_S + 60) * 1000)['error'] == 'OUT_OF_RANGE'
+    assert ask(other, DELETE, 'k')['error'] == '' and ask(one, GET, 'k', flags=DATA)['error'] == 'NOT_FOUND'
+    for words, more in [((LOCK, 'k'), {'timeout': 1000}), ((RENAME, 'k'), {'other': 'l'}), ((SET, 'k', text('x')), {'flags': PERSIST}),
+                        ((GET, 'k'), {'flags': LISTEN | DATA}), ((GET, 'k'), {'flags': RANGE | DATA, 'other': 'z'})]:
+        assert one.error(*words, **more) == 'UNSUPPORTED', words
+
+
+def test_what_no_host_can_do_is_refused(hosts):
+    client = hosts.begin('a')[0].redis()
+    for words in [['SCAN', '0'], ['SUBSCRIBE', '__keyspace@0__:k'], ['RENAME', 'k', 'l'], ['PERSIST', 'k']]:
+        answer = until_known(client, *words)
+        assert is_refused(answer, 'UNSUPPORTED'), (words, answer)
+
+
+def test_other_roads_say_where_the_records_are(hosts):
+    stack = hosts.stack
+    for command in ({'op': 'get', 'key': 'k'}, {'op': 'set', 'key': 'k', 'value': 'x'}):
+        answer = stack.request('POST', '/lab/op/record', json={'param': {'commands': [command]}}, admin=True)
+        assert answer.status_code == 503 and answer.json()['code'] == 'ORECORDS' and 'Several hosts' in answer.text, answer.text
+
+
+def test_a_death_loses_nothing_and_is_noticed(hosts):
+    a, b, c = hosts.begin('a', 'b', 'c')
+    hosts.knows(a, b, c)
+    client, other = a.redis(), b.redis()
+    for key in KEYS:
+        assert until_known(client, 'SET', key, key) == 'OK'
+    c.end()
+    assert [until_known(other, 'GET', key) for key in KEYS] == [key.encode() for key in KEYS]
+    wait_until(lambda: hosts.listed()['c']['state'] == 'away', what='a host that is removed')
+    hosts.knows(a, b)
+    assert until_known(client, 'GET', 'absent') is None
+    assert [until_known(client, 'GET', key) for key in KEYS] == [key.encode() for key in KEYS]
+    c.start()  # with an empty memory: it says nothing false meanwhile
+    again = c.redis()
+    for key in KEYS:
+        assert until_known(again, 'GET', key) == key.encode()
+    hosts.knows(a, b, c)
+    assert until_known(again, 'GET', 'absent') is None
+
+
+def test_a_host_that_stood_still_says_nothing_old(hosts):
+    a, b, c = hosts.begin('a', 'b', 'c')
+    hosts.knows(a, b, c)
+    client, stopped = a.redis(), c.redis()
+    for key in KEYS:
+        assert until_known(client, 'SET', key, 'old') == 'OK'
+    c.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: hosts.listed()['c']['state'] == 'away', what='a host that is removed')
+    for key in KEYS:
+        assert until_known(client, 'SET', key, 'new') == 'OK'
+    c.process.send_signal(signal.SIGCONT)
+    for key in KEYS:
+        assert until_known(stopped, 'GET', key) == b'new'
+    hosts.knows(a, b, c)
+
+
+def test_a_host_that_leaves_passes_on_what_it_has(hosts):
+    a, b = hosts.begin('a', 'b')
+    hosts.knows(a, b)
+    client = a.redis()
+    for key in KEYS:
+        assert until_known(client, 'SET', key, key) == 'OK'
+    c, = hosts.begin('c')
+    hosts.knows(a, b, c)
+    for host in (a, b):
+        hosts.stack.admin('host', 'remove', host.address)
+        wait_until(lambda host=host: host.address not in hosts.listed(), what='a host that has left')
+    last = c.redis()
+    assert [until_known(last, 'GET', key) for key in KEYS] == [key.encode() for key in KEYS]
+    wait_until(lambda: is_refused(client.ask('GET', KEYS[0]), 'NO_PARTICIPANTS'), what='a host that has learned that it is out')
+
+
+def test_a_full_host_passes_on(hosts):
+    a, = hosts.begin('a', megabytes=1)
+    b, = hosts.begin('b', megabytes=4)
+    hosts.knows(a, b)
+    client, value = b.redis(), 'x' * 40000
+    for number in range(60):  # together more than the first one has
+        assert until_known(client, 'SET', f'large{number}', value) == 'OK'
+    assert {until_known(client, 'GET', f'large{number}') for number in range(60)} == {value.encode()}
+
+    names = (f'more{number}' for number in range(10000))
+    wait_until(lambda: is_refused(client.ask('SET', next(names), value, 'NX'), 'OOM'), what='a full memory')
+    assert {until_known(client, 'GET', f'large{number}') for number in range(60)} == {value.encode()}, 'no living record is dropped'
+
+
+def test_a_stranger_is_refused(hosts):
+    a, b = hosts.begin('a', 'b')
+    hosts.knows(a, b)
+    stranger = Host(hosts, 'c')
+    hosts.all.append(stranger)
+    stranger.start()
+    wait_until(lambda: 'takes no part' in stranger.log.read_text(), what='a host that z does not let in')
+    answer = stranger.redis().ask('GET', 'k')
+    assert is_refused(answer, 'NO_PARTICIPANTS')
+    certificate = stranger.path / 'certificate'
+    subprocess.run(['openssl', 'req', '-x509', '-new', '-key', stranger.key, '-subj', '/CN=x', '-out', certificate], check=True, capture_output=True)
+    for shows in (True, False):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if shows:
+            context.load_cert_chain(certificate, stranger.key)
+        with contextlib.suppress(ssl.SSLError, ConnectionError), socket.create_connection(('127.0.0.1', a.port)) as plain:
+            with context.wrap_socket(plain) as line:
+                line.sendall(bytes(200))
+                assert line.recv(1) == b''
+    wait_until(lambda: f'fingerprint={stranger.fingerprint}' in a.log.read_text(), what='a refusal with the fingerprint')
+    client = a.redis()
+    assert until_known(client, 'SET', 'k', 'v') == 'OK' and until_known(b.redis(), 'GET', 'k') == b'v'
+
+
+def test_commands_of_the_administrator(hosts):
+    host = Host(hosts, 'site.a')
+    hosts.all.append(host)
+    host.add()
+    for words, what in [(['add', 'site.a', '127.0.0.1:1', 'a' * 64], 'there is a host'), (['add', 'b', '127.0.0.1:1', 'b' * 64], 'number of levels'),
+                        (['add', 'site.b', '127.0.0.1:1', 'no'], 'host_fingerprint_check'), (['remove', 'site.b'], 'no such host')]:
+        assert what in hosts.stack.admin('host', *words, status=1).error, words
+    host.start()
+    hosts.knows(host)
+    assert 'take part' in hosts.stack.admin('host', 'terms', '--copies', '2', status=1).error
+    host.end()
+    hosts.stack.admin('host', 'remove', 'site.a', '--lost')
+    assert hosts.listed() == {}
+    assert hosts.stack.admin('host', 'terms', '--copies', '2').out == f'copies 2, ttl {TTL_S} s\n'
