@@ -183,6 +183,20 @@ def test_what_no_host_can_do_is_refused(hosts):
         assert is_refused(answer, 'UNSUPPORTED'), (words, answer)
 
 
+def test_a_record_that_has_ended_already(hosts):
+    host, = hosts.begin('a')
+    hosts.knows(host)
+    client = host.redis()
+    assert until_known(client, 'SET', 'k', 'v') == 'OK'
+    assert until_known(client, 'SET', 'k', 'w', 'NX', 'PXAT', '1') is None and until_known(client, 'GET', 'k') == b'v'
+    assert until_known(client, 'SET', 'absent', 'w', 'XX', 'PXAT', '1') is None
+    assert until_known(client, 'SET', 'absent', 'w', 'NX', 'PXAT', '1') == 'OK' and until_known(client, 'GET', 'absent') is None
+    assert until_known(client, 'SET', 'k', 'w', 'PXAT', '1') == 'OK' and until_known(client, 'GET', 'k') is None
+    assert until_known(client, 'SET', 'absent', 'w', 'PXAT', '1') == 'OK'
+    for number in range(50):  # an end that passes while the hosts are asked
+        assert until_known(client, 'SET', 'short', 'w', 'PX', '1') == 'OK'
+
+
 def test_other_roads_say_where_the_records_are(hosts):
     stack = hosts.stack
     for command in ({'op': 'get', 'key': 'k'}, {'op': 'set', 'key': 'k', 'value': 'x'}):

@@ -167,6 +167,8 @@ bool hosts_ask(struct hosts *hosts, struct hosts_memo *memo, const struct cluste
     }
     struct cluster_request levelled = *request;
     levelled.level = cluster_map_depth(hosts->map);
+    if (levelled.ttl_ms > hosts->terms.ttl_most_ms) /* the terms have changed since the message began */
+        levelled.ttl_ms = hosts->terms.ttl_most_ms;
     for (size_t tries = 0; tries < HOSTS_ASKS_MOST; tries++) {
         uint64_t cookie = ++hosts->last_cookie;
         struct hosts_open_ask *ask = &hosts->asks[cookie % HOSTS_ASKS_MOST];
@@ -196,6 +198,7 @@ void hosts_memo_forget(struct hosts *hosts, struct hosts_memo *memo)
     for (size_t i = 0; i < memo->count; i++)
         free((char *)memo->results[i].answer.content.data);
     memo->count = memo->next = 0;
+    memo->began_ms = memo->most_ms = 0;
     memo->is_asking = false;
 }
 

@@ -34,7 +34,8 @@ struct hosts_memo {
     struct hosts_result results[HOSTS_RESULTS_MOST];
     size_t count, next; /* `next`: what this run of the message has used */
     bool is_asking, is_ready;
-    char sum[8]; /* of the last ADD */
+    int64_t began_ms, most_ms; /* when the message asked first, and the longest time to live then; 0: never */
+    char sum[8];               /* of the last ADD */
     uint64_t cookie;
     void (*done)(void *context); /* an answer has come */
     void *context;

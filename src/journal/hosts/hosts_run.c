@@ -33,6 +33,10 @@ static const struct hosts_result *ask(struct hosts_command *run, struct cluster_
     run->outcome = RECORDS_BUSY;
     if (memo->count < HOSTS_RESULTS_MOST)
         run->is_asking = hosts_ask(run->hosts, memo, &request);
+    if (run->is_asking && !memo->began_ms) {
+        memo->began_ms = clock_present_ms();
+        memo->most_ms = hosts_ttl_most_ms(run->hosts);
+    }
     return NULL;
 }
 
@@ -100,19 +104,31 @@ static const struct hosts_result *read_present(struct hosts_command *run)
 
 /* --- ends --- */
 
-/* What is left until the end of the command; 0: it has passed; -1: the outcome says why there is none. */
-static int64_t left_ms(struct hosts_command *run)
+static int64_t left_at(const struct records_command *command, int64_t most_ms, int64_t now_ms)
 {
-    const struct records_command *command = run->command;
-    int64_t most_ms = hosts_ttl_most_ms(run->hosts), now_ms = clock_present_ms();
     int64_t left = command->expires_ms ? command->expires_ms - now_ms : most_ms;
     if (!command->expires_ms && command->ends_by_ms && command->ends_by_ms - now_ms < left)
         left = command->ends_by_ms - now_ms;
+    return left < 0 ? 0 : left;
+}
+
+/* What is left until the end of the command; 0: it has passed; -1: the outcome says why there is none.  Both
+ * are decided when the message asks first: an answer must meet the question that it was given to. */
+static int64_t left_ms(struct hosts_command *run)
+{
+    const struct hosts_memo *memo = run->memo;
+    bool has_asked = memo->began_ms != 0;
+    int64_t most_ms = has_asked ? memo->most_ms : hosts_ttl_most_ms(run->hosts);
+    int64_t left = left_at(run->command, most_ms, clock_present_ms());
+    if (has_asked && (!most_ms || left > most_ms))
+        return most_ms ? most_ms : 1;
+    if (has_asked && !left)
+        return left_at(run->command, most_ms, memo->began_ms) ? 1 : 0;
     if (!most_ms)
         run->outcome = RECORDS_NO_PARTICIPANTS;
     else if (left > most_ms)
         run->outcome = RECORDS_OUT_OF_RANGE;
-    return !most_ms || left > most_ms ? -1 : left < 0 ? 0 : left;
+    return !most_ms || left > most_ms ? -1 : left;
 }
 
 /* --- commands --- */
@@ -208,15 +224,29 @@ static void run_overwriting(struct hosts_command *run, int64_t ttl_ms)
     run->outcome = RECORDS_BUSY;
 }
 
+/* SET of a record that has ended already: as if it had been set, and had ended at once. */
+static void run_ended(struct hosts_command *run)
+{
+    const struct records_command *command = run->command;
+    if (command->may_overwrite || command->stamp) {
+        run_remove(run);
+        if (run->outcome == RECORDS_NOT_FOUND && !command->is_only_present && !command->stamp)
+            run->outcome = RECORDS_OK;
+    } else if (end_with(run, read_present(run))) {
+        run->outcome = run->outcome == RECORDS_OK          ? RECORDS_NOT_FREE
+                       : run->outcome == RECORDS_NOT_FOUND ? RECORDS_OK
+                                                           : run->outcome;
+    }
+}
+
 static void run_set(struct hosts_command *run)
 {
     const struct records_command *command = run->command;
     int64_t ttl_ms = left_ms(run);
     if (ttl_ms < 0)
         return;
-    if (!ttl_ms) { /* it has ended already */
-        run_remove(run);
-        run->outcome = run->outcome == RECORDS_NOT_FOUND ? RECORDS_OK : run->outcome;
+    if (!ttl_ms) {
+        run_ended(run);
         return;
     }
     write_content(run, command->type, command->content);
