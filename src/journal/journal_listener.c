@@ -117,6 +117,12 @@ bool journal_listener_look(struct journal_listener *listener, struct records *re
     return false;
 }
 
+void journal_listener_give_up(struct journal_listener *listener)
+{
+    for (size_t i = 0; i < listener->count; i++)
+        listener->list[i].is_due = true;
+}
+
 bool journal_listener_has_news(const struct journal_listener *listener)
 {
     for (size_t i = 0; i < listener->count; i++)

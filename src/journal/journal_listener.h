@@ -38,6 +38,8 @@ bool journal_listener_look(struct journal_listener *listener, struct records *re
  * or the reverse, all have. */
 void journal_listener_read(struct journal_listener *listener, struct records *records, struct bytes ns,
                            bool is_encrypted);
+/* All are to be reported: nothing here learns of their changes any more. */
+void journal_listener_give_up(struct journal_listener *listener);
 /* Are some to be reported? */
 bool journal_listener_has_news(const struct journal_listener *listener);
 /* Has a mark moved whose change was not read, as the records were busy? */

@@ -247,10 +247,14 @@ bool journal_run_report(struct journal_session *session, size_t most, struct bui
 {
     struct records_answer answer;
     struct journal_listener *listener = &session->listener;
-    if (journal_listener_look(listener, session->records)) {
+    bool has_moved = journal_listener_look(listener, session->records);
+    if (has_moved || records_state_some_spread(session->records)) {
         if (!journal_session_is_served(session, false, &answer))
             return false;
-        journal_listener_read(listener, session->records, session->caller.ns, answer.is_encrypted);
+        if (answer.is_spread)
+            journal_listener_give_up(listener);
+        else if (has_moved)
+            journal_listener_read(listener, session->records, session->caller.ns, answer.is_encrypted);
     }
     if (!journal_listener_has_news(listener))
         return !journal_listener_is_behind(listener);

@@ -288,9 +288,9 @@ int records_load_space(struct records *records, struct bytes code, enum space_ki
 void records_empty_spaces(struct records *records, struct bytes code);
 /* The namespace of the space is known now: if the space is that of a former one, it becomes empty and hidden,
  * else it is shown.  Changes of their own. */
+void records_settle_space(struct records *records, int space, bool is_encrypted);
 /* Do several hosts hold the records of this namespace?  Of records_state.c. */
 bool records_are_spread(const struct records *records, struct bytes ns);
-void records_settle_space(struct records *records, int space, bool is_encrypted);
 
 static inline struct key_piece *records_key(const struct records *records, uint32_t piece)
 {

@@ -146,6 +146,7 @@ static void settle_spaces(struct records *records)
 static void records_state_write_all(struct records *records, const struct records_state *states, size_t count)
 {
     struct records_head *head = records->head;
+    bool is_moved = false;
     for (uint32_t i = 0; i < head->states;) {
         struct state_entry *entry = &head->state[i], *last = &head->state[head->states - 1];
         if (records_state_is_listed(states, count, entry)) {
@@ -165,6 +166,7 @@ static void records_state_write_all(struct records *records, const struct record
             entry = &head->state[head->states];
             undo_set(&records->memory, &head->states, head->states + 1);
         }
+        is_moved |= entry->is_spread != states[i].is_spread;
         write_entry(records, entry, &states[i]);
     }
     uint32_t spread = 0;
@@ -172,6 +174,13 @@ static void records_state_write_all(struct records *records, const struct record
         spread += head->state[i].is_spread;
     undo_set(&records->memory, &head->spread, spread);
     settle_spaces(records);
+    if (is_moved) /* listeners look */
+        atomic_fetch_add(&head->changes, 1);
+}
+
+bool records_state_some_spread(const struct records *records)
+{
+    return records->head->spread > 0;
 }
 
 bool records_are_spread(const struct records *records, struct bytes ns)

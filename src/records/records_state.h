@@ -72,5 +72,8 @@ struct records_answer {
 MUST_USE enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
                                                   bool is_counted, int64_t oldest_ms,
                                                   struct records_answer *answer_r);
+/* Do several hosts hold the records of any namespace?  Costs a load.  records_changes moves when that of a
+ * namespace begins or ends. */
+bool records_state_some_spread(const struct records *records);
 
 #endif

@@ -3,6 +3,7 @@ import contextlib
 import hashlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -181,6 +182,25 @@ def test_what_no_host_can_do_is_refused(hosts):
     for words in [['SCAN', '0'], ['SUBSCRIBE', '__keyspace@0__:k'], ['RENAME', 'k', 'l'], ['PERSIST', 'k']]:
         answer = until_known(client, *words)
         assert is_refused(answer, 'UNSUPPORTED'), (words, answer)
+
+
+def test_listeners_of_before_are_not_left_without_news(hosts):
+    stack = hosts.stack
+    host, = hosts.begin('a')
+    set_conf(stack, spread=None)
+    try:
+        binary, resp, poll = Client(host.socket), host.redis(), select.poll()
+        wait_until(lambda: not isinstance(resp.ask('SCAN', '0'), Refused), what='records of one host')
+        assert resp.ask('SET', 'k', 'local') == 'OK'
+        assert binary.error(GET, 'k', flags=LISTEN | DATA) == ''
+        assert resp.ask('PSUBSCRIBE', '*')[2] == 1
+    finally:
+        set_conf(stack, spread=True)
+    notice = binary.answer()
+    assert notice['notice'] and notice['records'][0][0] == 'k'
+    assert wait_until(lambda: binary.error(GET, 'k', flags=LISTEN | DATA) == 'UNSUPPORTED')
+    poll.register(resp.socket, select.POLLRDHUP)
+    wait_until(lambda: poll.poll(0), what='a connection that ends')
 
 
 def test_a_record_that_has_ended_already(hosts):

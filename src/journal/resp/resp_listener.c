@@ -211,8 +211,11 @@ enum resp_report resp_listener_report(struct journal_session *session, size_t mo
     enum records_changes_end end = RECORDS_CHANGES_MORE;
     struct builder read = {0};
     bool is_all = journal_session_is_served(session, false, &answer);
-    /* A namespace that was replaced by one that is encrypted, or the reverse, has none of the former keys. */
-    bool is_other = is_all && answer.is_encrypted != resp->is_encrypted, is_counted = false;
+    session->is_spread = is_all && answer.is_spread;
+    /* A namespace that was replaced by one that is encrypted, or the reverse, has none of the former keys; of
+     * one that is spread, each host learns of its own keys alone. */
+    bool is_other = is_all && (answer.is_spread || answer.is_encrypted != resp->is_encrypted);
+    bool is_counted = false;
     for (int i = 0; i < READINGS_MOST && is_all && !is_other && end == RECORDS_CHANGES_MORE; i++) {
         uint64_t position = resp->position;
         read.size = 0;
