@@ -217,6 +217,19 @@ def test_a_record_that_has_ended_already(hosts):
         assert until_known(client, 'SET', 'short', 'w', 'PX', '1') == 'OK'
 
 
+def test_a_key_that_is_too_short_is_no_crash(hosts):
+    host = Host(hosts, 'a')
+    hosts.all.append(host)
+    for words in (['genrsa', '-traditional', '-out', host.key, '1024'], None):
+        if words:
+            subprocess.run(['openssl', *words], check=True, capture_output=True)
+            os.chmod(host.key, 0o644)
+        else:
+            host.key.unlink()
+        done = subprocess.run([BUILD / 'src/stamp-journal', '-c', host.config, '-k', hosts.keys, '-s', host.socket], capture_output=True, text=True)
+        assert done.returncode == 1 and f'cannot start: {host.key}: ' in done.stderr, done
+
+
 def test_other_roads_say_where_the_records_are(hosts):
     stack = hosts.stack
     for command in ({'op': 'get', 'key': 'k'}, {'op': 'set', 'key': 'k', 'value': 'x'}):

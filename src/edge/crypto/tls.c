@@ -240,12 +240,15 @@ static X509 *sign_own(EVP_PKEY *key)
     return NULL;
 }
 
+/* NULL: OpenSSL does not accept the key, for example since it is too short. */
 static SSL_CTX *create_peer_context(const SSL_METHOD *method, X509 *certificate, EVP_PKEY *key)
 {
     SSL_CTX *context = create_context(method);
     crypto_must(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1);
-    crypto_must(SSL_CTX_use_certificate(context, certificate) == 1 &&
-                SSL_CTX_use_PrivateKey(context, key) == 1);
+    if (SSL_CTX_use_certificate(context, certificate) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1) {
+        SSL_CTX_free(context);
+        return NULL;
+    }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     SSL_CTX_set_cert_verify_callback(context, accept_any, NULL);
     return context;
@@ -259,15 +262,17 @@ bool tls_peers_create(struct tls_peers **peers_r, const char *key_path,
     BIO *file = BIO_new_file(key_path, "r");
     EVP_PKEY *key = file ? PEM_read_bio_PrivateKey(file, NULL, refuse_passphrase, NULL) : NULL;
     X509 *certificate = key ? sign_own(key) : NULL;
-    if (!certificate)
-        snprintf(problem, problem_size, "%s: %s", key_path, find_reason());
-    if (certificate) {
+    SSL_CTX *server = certificate ? create_peer_context(TLS_server_method(), certificate, key) : NULL;
+    SSL_CTX *client = server ? create_peer_context(TLS_client_method(), certificate, key) : NULL;
+    if (client) {
         struct tls_peers *peers = calloc(1, sizeof *peers);
         crypto_must(peers != NULL);
-        peers->server = create_peer_context(TLS_server_method(), certificate, key);
-        peers->client = create_peer_context(TLS_client_method(), certificate, key);
+        *peers = (struct tls_peers){server, client};
         write_fingerprint(key, fingerprint_r);
         *peers_r = peers;
+    } else {
+        snprintf(problem, problem_size, "%s: %s", key_path, find_reason());
+        SSL_CTX_free(server);
     }
     BIO_free(file);
     X509_free(certificate);
