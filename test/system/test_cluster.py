@@ -230,6 +230,20 @@ def test_a_key_that_is_too_short_is_no_crash(hosts):
         assert done.returncode == 1 and f'cannot start: {host.key}: ' in done.stderr, done
 
 
+def test_strangers_who_wait_keep_no_host_away(hosts):
+    a, = hosts.begin('a')
+    stranger = Host(hosts, 'c')
+    hosts.all.append(stranger)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with contextlib.ExitStack() as lines:
+        for _ in range(200):
+            lines.enter_context(socket.create_connection(('127.0.0.1', a.port)))
+        with socket.create_connection(('127.0.0.1', a.port)) as plain, context.wrap_socket(plain) as line:
+            assert line.version() == 'TLSv1.3'
+    assert 'that has shown no key' in a.log.read_text()
+
+
 def test_other_roads_say_where_the_records_are(hosts):
     stack = hosts.stack
     for command in ({'op': 'get', 'key': 'k'}, {'op': 'set', 'key': 'k', 'value': 'x'}):

@@ -48,6 +48,7 @@ struct hosts_caller {
     struct tls *tls;
     bool is_open;
     char fingerprint[CRYPTO_SHA256_HEX + 1];
+    uint64_t arrival; /* a number that grows */
     struct watch *watch;
     struct events_timer *timer;
     struct builder in;
@@ -63,6 +64,7 @@ struct hosts_links {
     struct hosts_peer peers[HOSTS_MOST];
     struct hosts_caller *callers[CALLERS_MOST];
     size_t caller_count;
+    uint64_t arrivals_so_far;
 };
 
 static void set_link_options(int fd)
@@ -374,23 +376,41 @@ static void on_caller(void *context)
     }
 }
 
+/* Strangers who do not go on must not keep hosts away: the one who has waited longest makes room. */
+static void make_room_for_stranger(struct hosts_links *links)
+{
+    struct hosts_caller *first = NULL;
+    size_t strangers = 0;
+    for (size_t i = 0; i < links->caller_count; i++) {
+        struct hosts_caller *caller = links->callers[i];
+        strangers += !caller->is_open;
+        if (!caller->is_open && (!first || caller->arrival < first->arrival))
+            first = caller;
+    }
+    if (strangers < STRANGERS_MOST)
+        return;
+    log_often(LOG_LEVEL_WARNING, "hosts", "a connection is closed that has shown no key: there are too many");
+    end_caller(first);
+}
+
 static void on_caller_arrival(void *context)
 {
     struct hosts_links *links = context;
-    size_t strangers = 0;
     int fd = accept4(links->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    for (size_t i = 0; i < links->caller_count; i++)
-        strangers += !links->callers[i]->is_open;
-    if (links->caller_count == CALLERS_MOST || strangers >= STRANGERS_MOST) {
+    make_room_for_stranger(links);
+    if (links->caller_count == CALLERS_MOST) {
         log_often(LOG_LEVEL_WARNING, "hosts", "a connection of a host is refused: there are too many");
         close(fd);
         return;
     }
     struct hosts_caller *caller = memory_zeroed(1, sizeof *caller, "accepting a host");
     set_link_options(fd);
-    *caller = (struct hosts_caller){.links = links, .fd = fd, .tls = tls_create_peer(links->keys, fd, false)};
+    *caller = (struct hosts_caller){.links = links,
+                                    .fd = fd,
+                                    .tls = tls_create_peer(links->keys, fd, false),
+                                    .arrival = ++links->arrivals_so_far};
     caller->watch = events_watch_create(links->events, on_caller, caller);
     caller->timer = events_timer_create(links->events, on_caller_time, caller);
     links->callers[links->caller_count++] = caller;
