@@ -179,6 +179,8 @@ begin
     return 'all addresses must have the same number of levels';
   elsif (select count(*) from host) >= 64 then
     return 'there are at most 64 hosts';
+  elsif of_endpoint !~ '^([0-9]{1,3}([.][0-9]{1,3}){3}|[[][0-9a-fA-F:.]+[]]):[0-9]{1,5}$' then
+    return 'the endpoint must be an address in numbers, a colon and a port, as 192.0.2.1:7412 or [2001:db8::1]:7412';
   elsif exists (select 1 from host where address = of_address or fingerprint = of_fingerprint) then
     return 'there is a host with this address, or with this fingerprint';
   end if;

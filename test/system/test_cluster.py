@@ -347,7 +347,7 @@ def test_commands_of_the_administrator(hosts):
     hosts.all.append(host)
     host.add()
     for words, what in [(['add', 'site.a', '127.0.0.1:1', 'a' * 64], 'there is a host'), (['add', 'b', '127.0.0.1:1', 'b' * 64], 'number of levels'),
-                        (['add', 'site.b', '127.0.0.1:1', 'no'], 'host_fingerprint_check'), (['remove', 'site.b'], 'no such host')]:
+                        (['add', 'site.b', '127.0.0.1:1', 'no'], 'host_fingerprint_check'), (['add', 'site.b', 'db.example:7412', 'b' * 64], 'in numbers'), (['remove', 'site.b'], 'no such host')]:
         assert what in hosts.stack.admin('host', *words, status=1).error, words
     host.start()
     hosts.knows(host)

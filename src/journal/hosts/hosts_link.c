@@ -121,6 +121,9 @@ static void connect_peer(struct hosts_peer *peer)
 {
     struct addrinfo *found;
     if (!journal_address_resolve(peer->endpoint, &found)) {
+        log_often(LOG_LEVEL_WARNING, peer->fingerprint,
+                  "a host cannot be reached: its endpoint is no address in numbers with a port: %s",
+                  peer->endpoint);
         retry_later(peer, NULL);
         return;
     }
