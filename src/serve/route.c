@@ -121,8 +121,7 @@ static enum fault run_call(struct worker_context *worker_context, struct call *c
     }
 }
 
-/* What stampctl top shows of a request. */
-static struct bytes route_word(const struct call *call)
+struct bytes route_word(const struct call *call)
 {
     static const char *const words[] = {[CALL_PING] = "ping",         [CALL_NAMESPACE_PING] = "ping",
                                         [CALL_DOCUMENT] = "document", [CALL_ATTACHMENT] = "attachment",

@@ -14,4 +14,7 @@ MUST_USE enum fault route_admit(struct worker_context *worker_context, struct ca
 /* Never fails as a function: the reply has the outcome.  The body is JSON, or empty when there is a fault. */
 void route_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
 
+/* What stampctl top shows of a request, and the name of its span: its operation, or its route. */
+struct bytes route_word(const struct call *call);
+
 #endif

@@ -443,7 +443,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     request.form.has_credentials =
         call->admin.size || call->key.size || call->account.size || call->caller.account.size;
     if (worker->is_tracing && spans_get()->is_on)
-        tracing_name(worker->pulse, call, &reply, refusal != FAULT_NONE);
+        tracing_name(call, &reply, refusal != FAULT_NONE);
     if (send_answer(worker, fcgi, &request, &reply)) {
         in_flight_end(heritage->in_flight, heritage->index);
     } else if (fcgi_has_left(worker->fcgi)) {

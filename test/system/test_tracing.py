@@ -138,6 +138,15 @@ def test_a_failed_request_has_its_fault(stack, collector):
     assert answer.status_code == 404 and attributes(root)['error.type'] == 'NDOCUMENT' and 'status' not in root
 
 
+def test_a_request_that_no_operation_serves_has_its_own_name(stack, collector):
+    """Not that of the request that its worker served before."""
+    for number in range(3):
+        put(stack, 'a', f'before{number}')
+        stack.request('OPTIONS', '/demo/op/get', headers={'X-Request-Id': f'options{number}'})
+        root, _ = of_request(collector, f'options{number}')
+        assert root['name'] == 'options' and attributes(root)['stampd.namespace'] == 'demo'
+
+
 def test_a_stranger_names_no_trace(stack, collector):
     """Every request is sampled here, and the caller's context is a link."""
     for number, parent in enumerate((CALLER, UNSAMPLED)):

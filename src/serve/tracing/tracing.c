@@ -16,6 +16,7 @@
 #include "model/trace.h"
 #include "operation/registry.h"
 #include "segment/counts/purge_counts.h"
+#include "serve/route.h"
 
 enum { PIPE_BYTES = 1 << 20, MILLION = 1000000, SAMPLED_OFFSET = 53 };
 
@@ -163,20 +164,14 @@ void tracing_join(struct call *call)
 }
 
 /* The name of an operation that does not exist, or of a namespace, is a client's text. */
-void tracing_name(const struct pulse *pulse, const struct call *call, const struct reply *reply,
-                  bool is_refused)
+void tracing_name(const struct call *call, const struct reply *reply, bool is_refused)
 {
     bool is_unknown = call->route == CALL_OPERATION && !registry_find(call->operation);
-    if (is_refused || is_unknown || reply->fault == FAULT_NNAMESPACE) {
-        snprintf(tracing.what, sizeof tracing.what, "refused");
-        tracing.ns[0] = '\0';
-        return;
-    }
-    metrics_read_work(pulse, tracing.ns, tracing.what);
-    if (call->route == CALL_TASKS) /* otherwise that is the last task */
-        snprintf(tracing.what, sizeof tracing.what, "tasks");
-    if (!call->database.size)
-        tracing.ns[0] = '\0';
+    bool is_named = !is_refused && !is_unknown && reply->fault != FAULT_NNAMESPACE;
+    struct bytes what = is_named ? route_word(call) : BYTES("refused");
+    struct bytes ns = is_named && call->database.size ? call->ns : BYTES("");
+    snprintf(tracing.what, sizeof tracing.what, "%.*s", (int)what.size, what.data);
+    snprintf(tracing.ns, sizeof tracing.ns, "%.*s", (int)ns.size, ns.data);
 }
 
 static void add_parts(const struct spans *spans, int64_t epoch_us, struct trace_message *message)

@@ -47,8 +47,7 @@ bool tracing_begin(struct bytes method, struct bytes parent);
 void tracing_join(struct call *call);
 /* Both only if spans_get()->is_on, which a task may have turned on, too.  Before the answer, which frees what
  * came from nginx: names the span.  `is_refused`: the request could not be read. */
-void tracing_name(const struct pulse *pulse, const struct call *call, const struct reply *reply,
-                  bool is_refused);
+void tracing_name(const struct call *call, const struct reply *reply, bool is_refused);
 /* Behind the answer: hands over.  `since_us`: the arrival, monotonic. */
 void tracing_end(struct segment *segment, const struct request *request, struct reply *reply,
                  int64_t since_us);
