@@ -175,8 +175,8 @@ class RightsChecker:
         for document, version in line.events:
             commit = self.commits.get((document, version))
             start = commit.start if commit else line.start
-            if start < self.head['since']:
-                continue  # what was then is not known
+            if start < self.head['since'] or (version and not commit and line.since < self.head['since']):
+                continue  # what was then, or before a commit of then by which a reader has lost sight of the document, is not known
             found = self.judge(start, line.end, lambda value, document=document: bool(
                 (line.session is None or is_signed_in(line.account, line.session, value)) and may('read', document, line.account, value)))
             self.counts['events'] += 1

@@ -173,6 +173,14 @@ class Rights(unittest.TestCase):
         self.assertEqual(history(150), ['an event was sent that disclosed'])
         self.assertEqual(History().change('member:Club/1:ann', None, 100).live(90, 150, ['Club/1', 0]).kinds(), [])
 
+    def test_an_event_of_an_earlier_history(self):
+        """A listener that goes on learns that it has lost sight of a document by a commit of which this history does not have the former state."""
+        def history(since, version=7):
+            return History(**{'main:Duty/1': {'crew': 'blue', 'n': 1}}).live(50, 60, ['Duty/1', version], since=since).kinds()
+        self.assertEqual(history(-5), [])
+        self.assertEqual(history(50), ['an event was sent that disclosed'])
+        self.assertEqual(history(-5, version=0), ['an event was sent that disclosed'])
+
     def test_an_event_of_a_team(self):
         """Who joins or leaves a team gets one for each document that may depend on it; nobody else does."""
         def history(fact, document='Duty/9', start=50, since=50):
