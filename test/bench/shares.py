@@ -66,7 +66,7 @@ def probe(server, seconds, least):
                 if status != 200:
                     failures.append(status)
                     return
-                time.sleep(0.002)
+                time.sleep(0.006)  # less than limit_client_requests
 
     crowd(one, PROBES)
     if failures:
