@@ -1,8 +1,10 @@
 /* journal_address: getaddrinfo, without names. */
 #include "journal/journal_address.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { HOST_MOST = 64 };
 
@@ -24,4 +26,26 @@ bool journal_address_resolve(const char *text, struct addrinfo **found_r)
                                     .ai_family = AF_UNSPEC,
                                     .ai_socktype = SOCK_STREAM};
     return getaddrinfo(host, colon + 1, &wanted, found_r) == 0;
+}
+
+int journal_address_listen(const char *setting, const char *text, int backlog, char *problem,
+                           size_t problem_size)
+{
+    struct addrinfo *found;
+    const int on = 1;
+    if (!journal_address_resolve(text, &found)) {
+        snprintf(problem, problem_size, "%s: %s: an address in numbers, a colon and a port are expected",
+                 setting, text);
+        return -1;
+    }
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_done = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                   bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, backlog) == 0;
+    if (!is_done)
+        snprintf(problem, problem_size, "%s: %s: %m", setting, text);
+    freeaddrinfo(found);
+    if (is_done || fd < 0)
+        return fd;
+    close(fd);
+    return -1;
 }

@@ -8,5 +8,8 @@
 
 /* "ADDRESS:PORT" or "[ADDRESS]:PORT"; to be freed by freeaddrinfo. */
 MUST_USE bool journal_address_resolve(const char *text, struct addrinfo **found_r);
+/* Listens there, without blocking.  -1: one line in `problem`, which begins with the setting. */
+MUST_USE int journal_address_listen(const char *setting, const char *text, int backlog, char *problem,
+                                    size_t problem_size);
 
 #endif

@@ -28,27 +28,6 @@ struct journal_remote {
     int64_t due_ms, site_due_ms[RATES]; /* when the handshakes of the past are paid for, monotonic */
 };
 
-static bool listen_at(struct journal_remote *remote, char *problem, size_t problem_size)
-{
-    const char *text = remote->settings->journal_listen;
-    struct addrinfo *found;
-    const int on = 1;
-    if (!journal_address_resolve(text, &found)) {
-        snprintf(problem, problem_size,
-                 "journal_listen: %s: an address in numbers, a colon and a port are expected", text);
-        return false;
-    }
-    remote->listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_done = remote->listener >= 0 &&
-                   setsockopt(remote->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-                   bind(remote->listener, found->ai_addr, found->ai_addrlen) == 0 &&
-                   listen(remote->listener, BACKLOG) == 0;
-    if (!is_done)
-        snprintf(problem, problem_size, "journal_listen: %s: %m", text);
-    freeaddrinfo(found);
-    return is_done;
-}
-
 bool journal_remote_load(struct journal_remote *remote, char *problem, size_t problem_size)
 {
     const struct settings *settings = remote->settings;
@@ -76,7 +55,10 @@ bool journal_remote_open(struct journal_remote **remote_r, const struct settings
     remote->settings = settings;
     remote->listener = -1;
     crypto_random(&remote->salt, sizeof remote->salt);
-    if (!journal_remote_load(remote, problem, problem_size) || !listen_at(remote, problem, problem_size)) {
+    if (journal_remote_load(remote, problem, problem_size))
+        remote->listener = journal_address_listen("journal_listen", settings->journal_listen, BACKLOG,
+                                                  problem, problem_size);
+    if (remote->listener < 0) {
         journal_remote_close(remote);
         return false;
     }

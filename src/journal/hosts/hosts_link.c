@@ -423,26 +423,6 @@ static void on_caller_arrival(void *context)
 
 /* --- all --- */
 
-static bool listen_for_hosts(struct hosts_links *links, const char *text, char *problem, size_t problem_size)
-{
-    struct addrinfo *found;
-    const int on = 1;
-    if (!journal_address_resolve(text, &found)) {
-        snprintf(problem, problem_size,
-                 "cluster_listen: %s: an address in numbers, a colon and a port are expected", text);
-        return false;
-    }
-    links->listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_done = links->listener >= 0 &&
-                   setsockopt(links->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-                   bind(links->listener, found->ai_addr, found->ai_addrlen) == 0 &&
-                   listen(links->listener, BACKLOG) == 0;
-    if (!is_done)
-        snprintf(problem, problem_size, "cluster_listen: %s: %m", text);
-    freeaddrinfo(found);
-    return is_done;
-}
-
 bool hosts_links_open(struct hosts_links **links_r, struct events *events, const struct settings *settings,
                       const struct hosts_links_owner *owner, char fingerprint_r[CRYPTO_SHA256_HEX + 1],
                       char *problem, size_t problem_size)
@@ -455,8 +435,10 @@ bool hosts_links_open(struct hosts_links **links_r, struct events *events, const
     for (size_t i = 0; i < HOSTS_MOST; i++)
         links->peers[i].fd = -1;
     *links_r = links;
-    if (!tls_peers_create(&links->keys, settings->cluster_key_file, fingerprint_r, problem, problem_size) ||
-        !listen_for_hosts(links, settings->cluster_listen, problem, problem_size))
+    if (tls_peers_create(&links->keys, settings->cluster_key_file, fingerprint_r, problem, problem_size))
+        links->listener = journal_address_listen("cluster_listen", settings->cluster_listen, BACKLOG, problem,
+                                                 problem_size);
+    if (links->listener < 0)
         return false;
     links->arrivals = events_watch_create(events, on_caller_arrival, links);
     events_watch_set(links->arrivals, links->listener, false);
