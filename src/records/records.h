@@ -205,6 +205,9 @@ int64_t records_read_integer(struct bytes content);
 double records_read_float(struct bytes content);
 void records_write_integer(char content_r[8], int64_t number);
 void records_write_float(char content_r[8], double number);
+/* The sum of two contents of the type, INTEGER or FLOAT.  OUT_OF_RANGE: there is none. */
+MUST_USE enum records_outcome records_add_up(enum records_type type, struct bytes a, struct bytes b,
+                                             char sum_r[8]);
 
 struct records_sums {
     uint64_t

@@ -2,7 +2,6 @@
  * a change: its caller takes it back. */
 #include "records/records_private.h"
 
-#include <math.h>
 #include <string.h>
 
 static struct value_piece *at(const struct records *records, uint32_t value)
@@ -270,19 +269,8 @@ static enum records_outcome records_change_add(struct records *records, uint32_t
     char sum[8];
     if (records_type(at(records, value)) != command->type)
         return RECORDS_WRONG_TYPE;
-    if (command->type == RECORDS_INTEGER) {
-        int64_t number;
-        if (__builtin_add_overflow(records_read_integer(present), records_read_integer(command->content),
-                                   &number))
-            return RECORDS_OUT_OF_RANGE;
-        records_write_integer(sum, number);
-    } else {
-        double number = records_read_float(present) + records_read_float(command->content);
-        if (!isfinite(number))
-            return RECORDS_OUT_OF_RANGE;
-        records_write_float(sum, number);
-    }
-    return records_change_put(records, value, sum, sizeof sum, left_r);
+    enum records_outcome outcome = records_add_up(command->type, present, command->content, sum);
+    return outcome != RECORDS_OK ? outcome : records_change_put(records, value, sum, sizeof sum, left_r);
 }
 
 static enum records_outcome flip(struct records *records, uint32_t value, uint32_t *left_r)

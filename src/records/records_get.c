@@ -134,6 +134,22 @@ void records_write_float(char content_r[8], double number)
     records_write_integer(content_r, bits);
 }
 
+enum records_outcome records_add_up(enum records_type type, struct bytes a, struct bytes b, char sum_r[8])
+{
+    if (type == RECORDS_INTEGER) {
+        int64_t number;
+        if (__builtin_add_overflow(records_read_integer(a), records_read_integer(b), &number))
+            return RECORDS_OUT_OF_RANGE;
+        records_write_integer(sum_r, number);
+    } else {
+        double number = records_read_float(a) + records_read_float(b);
+        if (!isfinite(number))
+            return RECORDS_OUT_OF_RANGE;
+        records_write_float(sum_r, number);
+    }
+    return RECORDS_OK;
+}
+
 bool records_is_key(struct bytes key)
 {
     return key.size >= 1 && key.size <= RECORDS_KEY_MOST && !memchr(key.data, 0, key.size) &&

@@ -271,25 +271,10 @@ static void run_set(struct hosts_command *run)
 static bool add_up(struct hosts_command *run, char sum_r[8])
 {
     const struct records_command *command = run->command;
-    bool is_integer = command->type == RECORDS_INTEGER;
-    int64_t sum = 0;
-    if (run->found->type != command->type || run->found->content.size != 8) {
-        run->outcome = RECORDS_WRONG_TYPE;
-        return false;
-    }
-    double float_sum = records_read_float(run->found->content) + records_read_float(command->content);
-    bool is_sum = is_integer ? !__builtin_add_overflow(records_read_integer(run->found->content),
-                                                       records_read_integer(command->content), &sum)
-                             : float_sum - float_sum == 0;
-    if (!is_sum) {
-        run->outcome = RECORDS_OUT_OF_RANGE;
-        return false;
-    }
-    if (is_integer)
-        records_write_integer(sum_r, sum);
-    else
-        records_write_float(sum_r, float_sum);
-    return true;
+    run->outcome = RECORDS_WRONG_TYPE;
+    if (run->found->type == command->type && run->found->content.size == 8)
+        run->outcome = records_add_up(command->type, run->found->content, command->content, sum_r);
+    return run->outcome == RECORDS_OK;
 }
 
 /* ADD: the sum in place of what was read, or what is added in place of nothing. */
