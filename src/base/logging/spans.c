@@ -54,8 +54,8 @@ void spans_note(const char *name, int64_t begin_us, bool has_failed)
         end_span(span, us, has_failed);
 }
 
-/* The last two letters of a traceparent are flags in hexadecimal, whose last bit is `sampled`. */
-static bool is_sampled(struct bytes trace)
+/* The last two letters are flags in hexadecimal, whose last bit is `sampled`. */
+bool spans_is_sampled(struct bytes trace)
 {
     return trace.size >= SPANS_CONTEXT_BYTES &&
            memchr("13579bdf", trace.data[SPANS_CONTEXT_BYTES - 1], strlen("13579bdf"));
@@ -64,7 +64,7 @@ static bool is_sampled(struct bytes trace)
 void spans_begin_task(struct bytes operation, struct bytes trace)
 {
     bool has_context = trace.size >= SPANS_CONTEXT_BYTES;
-    if (spans.may_adopt && is_sampled(trace)) {
+    if (spans.may_adopt && spans_is_sampled(trace)) {
         spans.may_adopt = false;
         spans.is_on = true;
         copy_text(spans.adopted, SPANS_CONTEXT_BYTES, trace);

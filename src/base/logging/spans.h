@@ -44,6 +44,9 @@ int64_t spans_begin(void);
 /* Its end; does nothing if begin_us is 0. */
 void spans_note(const char *name, int64_t begin_us, bool has_failed);
 
+/* Does a traceparent state that its trace is sampled? */
+bool spans_is_sampled(struct bytes trace);
+
 /* The run of a task, which what follows belongs to until its end.  `trace` is what the task has stored
  * (model/trace.h); NO_BYTES: nothing. */
 void spans_begin_task(struct bytes operation, struct bytes trace);

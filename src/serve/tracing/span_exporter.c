@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/stop.h"
@@ -48,12 +49,12 @@ struct span_exporter {
 
 /* --- JSON --- */
 
+/* An id: at most TRACE_ID bytes. */
 static void add_hex(struct builder *out, const char *name, const unsigned char *bytes, size_t size)
 {
-    builder_printf(out, "\"%s\":\"", name);
-    for (size_t i = 0; i < size; i++)
-        builder_printf(out, "%02x", bytes[i]);
-    builder_add_text(out, "\"");
+    char digits[2 * TRACE_ID];
+    hex_write(bytes, size, digits);
+    builder_printf(out, "\"%s\":\"%.*s\"", name, (int)(2 * size), digits);
 }
 
 /* Texts of settings and code, which may have been cut within a character. */

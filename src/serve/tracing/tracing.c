@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
 #include "edge/pg/pg.h"
@@ -18,7 +19,7 @@
 #include "segment/counts/purge_counts.h"
 #include "serve/route.h"
 
-enum { PIPE_BYTES = 1 << 20, MILLION = 1000000, SAMPLED_OFFSET = 53 };
+enum { PIPE_BYTES = 1 << 20, MILLION = 1000000 };
 
 _Static_assert(sizeof(struct trace_message) <= PIPE_BUF, "a message is written and read as a whole");
 _Static_assert((int)TRACE_PARENT_BYTES == (int)SPANS_CONTEXT_BYTES, "both are of a traceparent");
@@ -64,42 +65,28 @@ static bool is_drawn(void)
 
 /* --- contexts --- */
 
-static int digit_of(char letter)
+/* The context has been found to be one. */
+static void read_hex(const char *digits, unsigned char *bytes_r, size_t size)
 {
-    return letter >= '0' && letter <= '9'   ? letter - '0'
-           : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-                                            : -1;
-}
-
-static bool read_hex(const char *digits, unsigned char *bytes_r, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        int high = digit_of(digits[2 * i]), low = high < 0 ? -1 : digit_of(digits[2 * i + 1]);
-        if (low < 0)
-            return false;
-        bytes_r[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
+    for (size_t i = 0; i < size; i++)
+        bytes_r[i] = (unsigned char)hex_byte(digits + 2 * i);
 }
 
 bool tracing_read(const char *context, unsigned char trace_r[TRACE_ID], unsigned char id_r[SPAN_ID])
 {
-    return strlen(context) == SPANS_CONTEXT_BYTES && read_hex(context + 3, trace_r, TRACE_ID) &&
-           read_hex(context + 36, id_r, SPAN_ID);
-}
-
-static void write_hex(char *digits_r, const unsigned char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        snprintf(digits_r + 2 * i, 3, "%02x", bytes[i]);
+    if (!trace_is_parent(bytes_of(context)))
+        return false;
+    read_hex(context + 3, trace_r, TRACE_ID);
+    read_hex(context + 36, id_r, SPAN_ID);
+    return true;
 }
 
 static void write_context(char context_r[SPANS_CONTEXT_BYTES + 1])
 {
-    char trace[2 * TRACE_ID + 1], id[2 * SPAN_ID + 1];
-    write_hex(trace, tracing.trace, TRACE_ID);
-    write_hex(id, tracing.id, SPAN_ID);
-    snprintf(context_r, SPANS_CONTEXT_BYTES + 1, "00-%s-%s-01", trace, id);
+    char trace[2 * TRACE_ID], id[2 * SPAN_ID];
+    hex_write(tracing.trace, TRACE_ID, trace);
+    hex_write(tracing.id, SPAN_ID, id);
+    snprintf(context_r, SPANS_CONTEXT_BYTES + 1, "00-%.*s-%.*s-01", 2 * TRACE_ID, trace, 2 * SPAN_ID, id);
 }
 
 /* --- a request --- */
@@ -126,10 +113,8 @@ static const char *known_method(struct bytes method)
 bool tracing_begin(struct bytes method, struct bytes parent)
 {
     struct spans *spans = spans_get();
-    unsigned char flags = 0;
-    bool is_said =
-        tracing.trusts && trace_is_parent(parent) && read_hex(parent.data + SAMPLED_OFFSET, &flags, 1);
-    bool is_sampled = is_said ? flags & 1 : is_drawn();
+    bool is_said = tracing.trusts && trace_is_parent(parent);
+    bool is_sampled = is_said ? spans_is_sampled(parent) : is_drawn();
     spans->is_on = false;
     spans->may_adopt = tracing.trusts && !is_sampled;
     if (!is_sampled && !spans->may_adopt)

@@ -22,7 +22,7 @@ struct trace_message {
     int status;
     char ns[PULSE_NS_BYTES + 1], what[PULSE_WHAT_BYTES + 1], method[TRACE_METHOD_BYTES + 1];
     char request[TRACE_REQUEST_BYTES + 1], code[TRACE_CODE_BYTES + 1];
-    char link[SPANS_CONTEXT_BYTES + 1]; /* of the caller, who is not trusted */
+    char link[SPANS_CONTEXT_BYTES + 1]; /* of a caller that is not trusted */
     uint32_t count, left_out;
     struct trace_part {
         unsigned char trace[TRACE_ID], id[SPAN_ID]; /* linked; zeros: none */
