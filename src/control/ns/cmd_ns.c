@@ -168,6 +168,13 @@ static bool switch_waking(struct control *control, struct pg *pg, const struct n
     return schema_wait_for_older(control, pg);
 }
 
+bool cmd_ns_read_switch(const char *name, const char *word, bool *is_on_r)
+{
+    *is_on_r = strcmp(word, "on") == 0;
+    return *is_on_r || strcmp(word, "off") == 0 ||
+           message_refuse("%s: \"%s\": expected on or off", name, word);
+}
+
 static int ns_push(struct control *control, int argc, char **argv)
 {
     static const struct command command =
@@ -179,9 +186,9 @@ static int ns_push(struct control *control, int argc, char **argv)
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    bool is_on = strcmp(words[1], "on") == 0;
-    if (!is_on && strcmp(words[1], "off") != 0)
-        return message_end(CONTROL_WRONG, "ns push: \"%s\": expected on or off", words[1]);
+    bool is_on;
+    if (!cmd_ns_read_switch(command.name, words[1], &is_on))
+        return CONTROL_WRONG;
     const struct visit_options options = {.is_on = is_on};
     return visit_one(control, words[0], switch_waking, &options) ? CONTROL_DONE : CONTROL_FAILED;
 }

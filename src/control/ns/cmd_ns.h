@@ -27,6 +27,8 @@ int cmd_ns_spread(struct control *control, int argc, char **argv);
 int cmd_ns_records(struct control *control, int argc, char **argv);
 int cmd_ns_workers(struct control *control, int argc, char **argv);
 
+/* The word of a command, on or off.  False: it is another one, and reported. */
+MUST_USE bool cmd_ns_read_switch(const char *name, const char *word, bool *is_on_r);
 /* Sets a member of a namespace's configuration to a JSON value, NO_BYTES: removes it.  False: failed, and
  * reported. */
 MUST_USE bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value);

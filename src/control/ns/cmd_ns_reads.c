@@ -131,9 +131,9 @@ int cmd_ns_spread(struct control *control, int argc, char **argv)
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    bool is_on = strcmp(words[1], "on") == 0;
-    if (!is_on && strcmp(words[1], "off") != 0)
-        return message_end(CONTROL_WRONG, "ns spread: expected on or off");
+    bool is_on;
+    if (!cmd_ns_read_switch(command.name, words[1], &is_on))
+        return CONTROL_WRONG;
     return cmd_ns_set(control, words[0], "spread", is_on ? BYTES("true") : NO_BYTES) ? CONTROL_DONE
                                                                                      : CONTROL_FAILED;
 }
