@@ -96,8 +96,9 @@ packages_install() {
     packages_update
     trap services_allow EXIT
     services_forbid
-    apt_get install --no-install-recommends $missing ||
+    apt_get install --no-install-recommends -o DPkg::Options::=--force-unsafe-io $missing ||
         fail "the packages could not be installed: $(package_problem) (all of it: $PACKAGE_LOG)"
+    as_admin sync -f /usr /var # once for all files: dpkg waits for the disk after each of some thousands, which takes as long as the rest
     services_allow
     trap - EXIT
     services_disable $missing
