@@ -263,6 +263,13 @@ def test_a_namespace_comes_and_goes_with_one_command(stack, admin):
     wait_until(lambda: status_of(stack, '/passing/ping') == 404, what='that nginx has forgotten it')
 
 
+def test_what_is_created_is_served_from_then_on(stack, admin):
+    admin('ns', 'create', 'prompt', '--access', 'read')
+    found = [requests.get(f'{stack.url}/prompt/ping', verify=str(stack.path / 'etc/certificate.pem'), timeout=PATIENCE_S).status_code for _ in range(20)]
+    assert found == [200] * 20, 'each over a connection of its own'
+    admin('ns', 'drop', 'prompt', '--yes')
+
+
 def test_a_reload_that_fails_is_told(stack, admin):
     conf = stack.path / 'etc/stampd.conf'
     text = conf.read_text()

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "control/files/stored_files.h"
 #include "control/nginx/map.h"
 #include "control/message.h"
@@ -14,6 +15,7 @@
 #include "control/resource_store.h"
 #include "control/ns/ns_registry.h"
 #include "blob/blob_store.h"
+#include "edge/http.h"
 #include "model/document/item.h"
 
 struct creation {
@@ -263,6 +265,53 @@ static bool cmd_ns_create_create(struct creation *creation, const struct map_opt
            map_write(control, map, confs, count, NULL);
 }
 
+/* --- until nginx serves it --- */
+
+enum {
+    SERVED_MOST_MS = 10000,
+    SERVED_PAUSE_MS = 50,
+    SERVED_IN_A_ROW =
+        5, /* longer than nginx lets its former processes accept connections beside the new ones */
+    STATUS_ABSENT = 404
+};
+
+/* The status of a ping over a connection of its own; 0: there is no answer. */
+static int ping_created(struct creation *creation)
+{
+    const struct settings *settings = &creation->control->settings;
+    struct http *http =
+        http_open(&(struct http_options){.parallel = 1,
+                                         .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
+                                         .connect_timeout_ms = SERVED_MOST_MS});
+    struct http_result result;
+    http_run(http,
+             &(struct http_request){.method = "GET",
+                                    .url = arena_printf(creation->control->arena, "%s/%s/ping",
+                                                        settings->queue_url, creation->code),
+                                    .timeout_ms = SERVED_MOST_MS},
+             &result);
+    http_close(http);
+    return result.status;
+}
+
+/* nginx reads the map after it has been signalled, and 404 is an answer that clients take for final.  Where
+ * no nginx answers at queue_url there is nothing to wait for. */
+static void await_served(struct creation *creation)
+{
+    int64_t begun_ms = clock_monotonic_ms();
+    for (int served = 0; served < SERVED_IN_A_ROW; clock_sleep_ms(SERVED_PAUSE_MS)) {
+        int status = ping_created(creation);
+        if (!status)
+            return;
+        served = status == STATUS_ABSENT ? 0 : served + 1;
+        if (clock_monotonic_ms() - begun_ms >= SERVED_MOST_MS) {
+            message_print("%s: the server at queue_url = %s does not serve it yet: see nginx's error log",
+                          creation->code, creation->control->settings.queue_url);
+            return;
+        }
+    }
+}
+
 int cmd_ns_create(struct control *control, int argc, char **argv)
 {
     static const struct command command = COMMAND(
@@ -304,6 +353,8 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         return CONTROL_WRONG;
     if (!control_load_settings(control) || !cmd_ns_create_create(&creation, &map))
         return CONTROL_FAILED;
+    if (map.nginx_pid || *control->settings.nginx_reload)
+        await_served(&creation);
     printf("%s: ready, database %s\n", creation.code, creation.database);
     return CONTROL_DONE;
 }
