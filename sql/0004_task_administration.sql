@@ -325,7 +325,8 @@ comment on function stampd.task_do(text, boolean, text, text, int, bigint, bigin
 create function stampd.task_attempts(taskid text default null, opname text default null, info text default null,
                                      failures boolean default false, since bigint default 0,
                                      until bigint default 991231235959999, most int default 100, before_number bigint default null,
-                                     begun_since bigint default 0, begun_until bigint default 991231235959999)
+                                     begun_since bigint default 0, begun_until bigint default 991231235959999,
+                                     exc text default null, holder text default null)
   returns setof stampd.task_history
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -333,6 +334,7 @@ declare
   info_end constant text := task_attempts.info || repeat(chr(1114111), 64);
   behind constant bigint := coalesce(before_number, 9223372036854775807);
   ends constant text[] := '{MORE,DROPPED,CANCELLED,EXPIRED}'; -- that are no failures
+  wanted constant text := task_attempts.exc;
 begin
   if task_attempts.taskid is not null then
     return query select h.* from (select t.* from task_history t where t.taskid = task_attempts.taskid offset 0) h
@@ -340,7 +342,8 @@ begin
         and (task_attempts.opname is null or h.opname = task_attempts.opname)
         and (coalesce(task_attempts.info, '') = '' or starts_with(h.info, task_attempts.info))
         and (not failures or coalesce(h.exc, 'MORE') <> all (ends)) and h.stoptime between since and until
-        and h.starttime between begun_since and begun_until
+        and h.starttime between begun_since and begun_until and (wanted is null or coalesce(h.exc, 'DONE') = wanted)
+        and (task_attempts.holder is null or starts_with(h.holder, task_attempts.holder))
       order by h.number desc limit most;
   elsif task_attempts.info <> '' then
     return query select h.* from (
@@ -350,25 +353,28 @@ begin
       where h.number < behind
         and (task_attempts.opname is null or h.opname = task_attempts.opname)
         and (not failures or coalesce(h.exc, 'MORE') <> all (ends)) and h.stoptime between since and until
-        and h.starttime between begun_since and begun_until
+        and h.starttime between begun_since and begun_until and (wanted is null or coalesce(h.exc, 'DONE') = wanted)
+        and (task_attempts.holder is null or starts_with(h.holder, task_attempts.holder))
       order by h.number desc limit most;
-  elsif failures then
+  elsif failures or wanted <> 'DONE' then -- both have the index of what did not succeed
     return query select h.* from task_history h
-      where h.exc is not null and h.exc <> all (ends) and h.number < behind
+      where h.exc is not null and (not failures or h.exc <> all (ends)) and h.number < behind
         and (task_attempts.opname is null or h.opname = task_attempts.opname) and h.stoptime between since and until
-        and h.starttime between begun_since and begun_until
+        and h.starttime between begun_since and begun_until and (wanted is null or coalesce(h.exc, 'DONE') = wanted)
+        and (task_attempts.holder is null or starts_with(h.holder, task_attempts.holder))
       order by h.number desc limit most;
   else
     return query select h.* from task_history h
       where h.number < behind
         and (task_attempts.opname is null or h.opname = task_attempts.opname) and h.stoptime between since and until
-        and h.starttime between begun_since and begun_until
+        and h.starttime between begun_since and begun_until and (wanted is null or coalesce(h.exc, 'DONE') = wanted)
+        and (task_attempts.holder is null or starts_with(h.holder, task_attempts.holder))
       order by h.number desc limit most;
   end if;
 end $$;
-comment on function stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint, bigint, bigint) is
+comment on function stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint, bigint, bigint, text, text) is
   'Attempts that have ended, the newest first, at most `most`: at the task, of the operation, whose info begins so, failures and '
-  'losses only, that ended from `since` to `until`, that began from `begun_since` to `begun_until`; null: all.  The next page begins before the number of the last.';
+  'losses only, that ended from `since` to `until`, that began from `begun_since` to `begun_until`, that ended with `exc` (DONE: succeeded), of whose holder the name begins so; null: all.  The next page begins before the number of the last.';
 
 create function stampd.task_redrive(dry boolean, taskid text default null, opname text default null, info text default null, exc text default null,
                                     since bigint default 0, until bigint default null, most int default 1000, after bigint default 0)
@@ -499,4 +505,4 @@ grant execute on function stampd.task_notify(bigint), stampd.task_check_text(tex
   stampd.task_run(text), stampd.task_hold(text), stampd.task_drop(text), stampd.task_end_without(text, text, text), stampd.task_purge_history(bigint, int),
   stampd.task_state(stampd.taskqueue), stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text, bigint, bigint),
   stampd.task_do(text, boolean, text, text, int, bigint, bigint, text[], text, text, int),
-  stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint, bigint, bigint), stampd.task_backlog(int) to stampd;
+  stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint, bigint, bigint, text, text), stampd.task_backlog(int) to stampd;

@@ -381,11 +381,12 @@ STATEMENT(TASK_SHOW, "task_show", 1,
           " from taskqueue t where taskid = $1")
 
 /* $1 taskid, $2 operation, $3 prefix of info, $4 failures only (0, 1), $5 earliest and $6 latest end, $7 at
- * most, $8 number of the last of the page before, $9 earliest and $10 latest claim. */
-STATEMENT(TASK_ATTEMPTS, "task_attempts", 10,
+ * most, $8 number of the last of the page before, $9 earliest and $10 latest claim, $11 exc (DONE: success),
+ * $12 prefix of the holder. */
+STATEMENT(TASK_ATTEMPTS, "task_attempts", 12,
           "select taskid, opname, qn, retry, step, startat, starttime, stoptime, info, exc, report, number, "
           "result, param, trace, holder"
-          " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8, $9, $10)")
+          " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8, $9, $10, $11, $12)")
 
 /* Actions of administrators: the result, and whether there is such a task. $1 taskid, $2 startat. */
 STATEMENT(TASK_MOVE, "task_move", 2,

@@ -162,6 +162,13 @@ def test_history_is_searched_from_its_newest_end(stack, look):
     assert look(stack, id=bad, info='mail') == []
     assert look(stack, begunto=EARLY) == look(stack, begunto=EARLY, failures=True) == look(stack, begunto=EARLY, id=bad) == look(
         stack, begunto=EARLY, info='ba') == [(bad, 'LOST'), (bad, 'XBAD')]
+    assert look(stack, exc='XBAD') == look(stack, exc='XBAD', id=bad) == look(stack, exc='XBAD', info='ba') == look(
+        stack, exc='XBAD', failures=True) == [(bad, 'XBAD')]
+    assert look(stack, exc='DONE') == look(stack, exc='DONE', id=done) == look(stack, exc='DONE', info='mail/') == [(done, None)]
+    assert look(stack, exc='DROPPED') == [(dropped, 'DROPPED')] and look(stack, exc='DROPPED', failures=True) == look(stack, exc='XTIME') == []
+    holder = stack.psql('lab', 'select holder from task_history where taskid = %s', (done,))[0][0]
+    assert look(stack, holder=holder, exc='DONE') == look(stack, holder=holder[:-1], op='put') == [(done, None)]
+    assert look(stack, holder='external ') == look(stack, holder='external ', id=done) == []
     assert look(stack, begunfrom=EARLY + 1, id=done) == [(done, None)] and look(stack, begunto=EARLY, id=done) == []
 
 

@@ -37,7 +37,7 @@ static void put_line(struct builder *text)
 /* --- list, history: by filters --- */
 
 struct words {
-    const char *operation, *info, *id, *state, *code, *domain;
+    const char *operation, *info, *id, *state, *code, *domain, *holder;
 };
 
 /* Those of tasks, not of attempts. */
@@ -49,6 +49,7 @@ static bool read_filter(const struct command *command, const struct words *words
     filter->states = bytes_of(words->state);
     filter->code = bytes_of(words->code);
     filter->domain = bytes_of(words->domain);
+    filter->holder = bytes_of(words->holder);
     if (!words->state || task_rows_is_state(filter->states))
         return true;
     return message_refuse("%s: --state %s: expected waiting, running, parked or held", command->name,
@@ -220,6 +221,10 @@ static int task_history(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         OPTION_TEXT("id", "ID", &words.id, "List only attempts at this task."),
         OPTION_FLAG("failures", &filter.only_failures, "List only attempts that failed or were lost."),
+        OPTION_TEXT("exc", "CODE", &words.code,
+                    "List only attempts that ended with this code; DONE: a success."),
+        OPTION_TEXT("holder", "NAME", &words.holder,
+                    "List only attempts of holders whose name begins with NAME."),
         FILTER_LINES(&words, &filter, &session, "ends"),
     };
     struct pg_result *rows;

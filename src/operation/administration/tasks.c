@@ -81,6 +81,14 @@ static enum fault read_task_filter(const struct tasks_inquiry *inquiry, struct t
     return fault ? fault : reader_text(reader, inquiry->wish, "domain", &filter->domain);
 }
 
+static enum fault read_attempt_filter(const struct tasks_inquiry *inquiry, struct task_filter *filter)
+{
+    const struct reader *reader = &inquiry->reader;
+    return FAULT_FIRST(reader_boolean(reader, inquiry->wish, "failures", &filter->only_failures),
+                       reader_text(reader, inquiry->wish, "exc", &filter->code),
+                       reader_text(reader, inquiry->wish, "holder", &filter->holder));
+}
+
 /* One more than requested, only to detect that there is one. */
 static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_tasks,
                               struct task_filter *filter)
@@ -90,13 +98,13 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
     if (inquiry->wish->kind != JSON_OBJECT)
         return reader_wrong_value(reader, inquiry->wish, is_of_tasks ? "list" : "history",
                                   "An object is expected.");
-    enum fault fault =
-        reader_members(reader, inquiry->wish,
-                       json_member(inquiry->param, "redrive") ? "op info exc from to limit cursor dry"
-                       : !is_of_tasks ? "op info from to begunfrom begunto limit cursor failures id"
-                       : json_member(inquiry->param, "list") || is_everywhere
-                           ? "op info from to begunfrom begunto limit cursor retry state exc domain"
-                           : "op info from to limit retry state exc domain dry");
+    enum fault fault = reader_members(
+        reader, inquiry->wish,
+        json_member(inquiry->param, "redrive") ? "op info exc from to limit cursor dry"
+        : !is_of_tasks ? "op info from to begunfrom begunto limit cursor failures id exc holder"
+        : json_member(inquiry->param, "list") || is_everywhere
+            ? "op info from to begunfrom begunto limit cursor retry state exc domain"
+            : "op info from to limit retry state exc domain dry");
     if (!fault)
         fault = FAULT_FIRST(
             reader_text(reader, inquiry->wish, "op", &filter->operation),
@@ -114,7 +122,7 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
     if (!fault && is_of_tasks)
         fault = read_task_filter(inquiry, filter);
     if (!fault && !is_of_tasks)
-        fault = reader_boolean(reader, inquiry->wish, "failures", &filter->only_failures);
+        fault = read_attempt_filter(inquiry, filter);
     const struct json *id = is_of_tasks || fault ? NULL : json_member(inquiry->wish, "id");
     if (id)
         fault = tasks_read_id(inquiry, inquiry->wish, "id", &filter->id);
@@ -316,8 +324,6 @@ static enum fault redrive(const struct tasks_inquiry *inquiry)
     enum fault fault = inquiry->wish->kind == JSON_STRING
                            ? tasks_read_id(inquiry, inquiry->param, "redrive", &filter.id)
                            : read_filter(inquiry, false, &filter);
-    if (!fault && inquiry->wish->kind == JSON_OBJECT)
-        fault = reader_text(&inquiry->reader, inquiry->wish, "exc", &filter.code);
     if (!fault && inquiry->wish->kind == JSON_OBJECT)
         fault = reader_boolean(&inquiry->reader, inquiry->wish, "dry", &is_dry);
     if (fault)

@@ -162,7 +162,8 @@ void task_rows_add_attempt_filter(struct pg_params *params, const struct task_fi
                   PG_I32(filter->only_failures), PG_I64(filter->since), PG_I64(filter->until),
                   PG_I32((int32_t)filter->limit),
                   PG_I64(filter->after_number ? filter->after_number : INT64_MAX),
-                  PG_I64(filter->begun_since), PG_I64(filter->begun_until));
+                  PG_I64(filter->begun_since), PG_I64(filter->begun_until), PG_TEXT(filter->code),
+                  PG_TEXT(filter->holder));
 }
 
 static bool task_rows_is_json(struct arena *arena, struct bytes text)

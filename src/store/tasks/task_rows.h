@@ -8,13 +8,14 @@
 
 /* Which tasks, or which attempts. */
 struct task_filter {
-    struct bytes id;                  /* attempts at this task; NO_BYTES: at all tasks */
-    struct bytes operation, info;     /* name; prefix; NO_BYTES: all */
-    struct bytes states;              /* words of task_state, separated by blanks; NO_BYTES: all */
-    struct bytes code, domain;        /* how the last attempt ended; of tasks.  NO_BYTES: all */
-    int64_t retry;                    /* tasks with at least that many failures */
-    bool only_failures;               /* attempts that failed or were lost */
-    int64_t since, until;             /* starts of tasks, ends of attempts */
+    struct bytes id;              /* attempts at this task; NO_BYTES: at all tasks */
+    struct bytes operation, info; /* name; prefix; NO_BYTES: all */
+    struct bytes states;          /* words of task_state, separated by blanks; NO_BYTES: all */
+    struct bytes code, domain;    /* how the last attempt, or the attempt, ended; of tasks.  NO_BYTES: all */
+    struct bytes holder;          /* of attempts: the beginning of its name; NO_BYTES: all */
+    int64_t retry;                /* tasks with at least that many failures */
+    bool only_failures;           /* attempts that failed or were lost */
+    int64_t since, until;         /* starts of tasks, ends of attempts */
     int64_t begun_since, begun_until; /* claims: of tasks that run, and of attempts */
     int64_t limit;
     int64_t after_start,
