@@ -59,6 +59,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/use-python.md \
 	doc/how-to/spread-records-over-hosts.md \
 	doc/how-to/use-records-from-a-redis-client.md \
+	doc/how-to/use-several-clusters.md \
 	doc/how-to/validate-contents.md \
 	doc/how-to/wake-closed-browsers.md \
 	doc/how-to/write-a-client.md \

@@ -80,6 +80,7 @@ libstampd_a_SOURCES = \
 	src/control/backup/cmd_backup_return.c \
 	src/control/backup/cmd_restore.c \
 	src/control/cmd_audit.c src/control/cmd_audit.h \
+	src/control/cmd_cell.c \
 	src/control/cmd_check.c \
 	src/control/cmd_host.c \
 	src/control/cmd_journal.c \

@@ -54,6 +54,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"files", "Copy files of attachments to an object store, and back.", control_files},
         {"backup", "Back up the cluster; list and check backups.", control_backup},
         {"restore", "Make a data directory from a backup, as of any time.", control_restore},
+        {"cell", "List the PostgreSQL clusters that namespaces are in; ask how they are.", control_cell},
         {"cron", "Set, list and drop periodic tasks.", control_cron},
         {"operations", "List the operations of the server.", control_operations},
         {"ping", "Check a server and its namespaces.", control_ping},

@@ -33,6 +33,8 @@ struct settings_reader {
     size_t problem_size;
 };
 
+#define CELL_PREFIX "database."
+
 static char *duplicate(const char *text)
 {
     char *copy = strdup(text);
@@ -63,10 +65,16 @@ static void set_defaults(struct settings *settings)
 #undef TEXT
 #undef CHOICE
 #undef NUMBER
+    settings->cell_count = 0;
 }
 
 void settings_free(struct settings *settings)
 {
+    for (size_t i = 0; i < settings->cell_count; i++) {
+        free(settings->cells[i].name);
+        free(settings->cells[i].conninfo);
+    }
+    settings->cell_count = 0;
 #define TEXT(name, value, description)                                                                       \
     free(settings->name);                                                                                    \
     settings->name = NULL;
@@ -148,11 +156,32 @@ static bool continue_text(char **field, const char *value)
     return true;
 }
 
+/* `database.NAME = …` */
+static bool take_cell(struct settings_reader *reader, const char *name, const char *value)
+{
+    struct settings *settings = reader->settings;
+    const char *cell = name + sizeof CELL_PREFIX - 1;
+    if (reader->is_continued)
+        return continue_text(&settings->cells[settings->cell_count - 1].conninfo, value);
+    if (!settings_is_cell(cell))
+        return settings_refuse(
+            reader, "%s: expected %s and the name of a cell, 1 to %d of a-z and 0-9, a letter first", name,
+            CELL_PREFIX, SETTINGS_CELL_NAME_MOST);
+    if (settings_conninfo_of_cell(settings, cell))
+        return settings_refuse(reader, "%s: given a second time", name);
+    if (settings->cell_count == SETTINGS_CELLS_MOST)
+        return settings_refuse(reader, "%s: expected at most %d cells", name, SETTINGS_CELLS_MOST);
+    settings->cells[settings->cell_count++] = (struct settings_cell){duplicate(cell), duplicate(value)};
+    return true;
+}
+
 static bool settings_take_pair(void *context, const struct named_value *pair)
 {
     struct settings_reader *reader = context;
     const char *name = pair->name, *value = pair->value;
     reader->is_continued = pair->is_continued;
+    if (strncmp(name, CELL_PREFIX, sizeof CELL_PREFIX - 1) == 0)
+        return take_cell(reader, name, value);
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
         return reader->is_continued                                                                          \
@@ -280,6 +309,36 @@ static bool are_addresses(const char *text)
     return true;
 }
 
+/* --- cells --- */
+
+const char *settings_cell_of(const char *database)
+{
+    const char *at = strchr(database, '@');
+    return at ? at + 1 : "";
+}
+
+bool settings_is_cell(const char *name)
+{
+    size_t size = strlen(name);
+    return *name >= 'a' && *name <= 'z' && size <= SETTINGS_CELL_NAME_MOST &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") == size;
+}
+
+const char *settings_conninfo_of_cell(const struct settings *settings, const char *cell)
+{
+    if (!*cell)
+        return settings->database;
+    for (size_t i = 0; i < settings->cell_count; i++)
+        if (strcmp(settings->cells[i].name, cell) == 0)
+            return settings->cells[i].conninfo;
+    return NULL;
+}
+
+const char *settings_conninfo(const struct settings *settings, const char *database)
+{
+    return settings_conninfo_of_cell(settings, settings_cell_of(database));
+}
+
 bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_PATH_BYTES])
 {
     const char *path = settings->queue_socket;
@@ -349,6 +408,9 @@ static bool check_whole(struct settings_reader *reader)
         return settings_refuse(
             reader, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
             (long long)settings->limit_answer_bytes, (long long)settings->limit_document_bytes);
+    if (strchr(settings->z_database, '@'))
+        return settings_refuse(reader, "z_database = %s: expected a database of the cell of `database`",
+                               settings->z_database);
     if (settings->segment_slots & (settings->segment_slots - 1))
         return settings_refuse(reader, "segment_slots = %lld: expected a power of two",
                                (long long)settings->segment_slots);

@@ -17,6 +17,12 @@ enum { ISSUER_ADDRESSES_PUBLIC, ISSUER_ADDRESSES_ANY };
 enum { LOG_TO_STDERR, LOG_TO_SYSLOG };
 enum { TRACE_CALLER_IGNORED, TRACE_CALLER_TRUSTED };
 
+/* PostgreSQL clusters besides that of `database`: cells.  A database is named NAME, or NAME@CELL. */
+enum { SETTINGS_CELLS_MOST = 64, SETTINGS_CELL_NAME_MOST = 16 };
+struct settings_cell {
+    char *name, *conninfo;
+};
+
 struct settings {
 #define TEXT(name, value, description)                      char *name;
 #define CHOICE(name, value, words, description)             int64_t name;
@@ -25,12 +31,22 @@ struct settings {
 #undef TEXT
 #undef CHOICE
 #undef NUMBER
+    struct settings_cell cells[SETTINGS_CELLS_MOST]; /* `database.NAME = …`, in the order of the file */
+    size_t cell_count;
 };
 
 /* Sets the defaults, then reads the file at `path`.  On failure returns false and writes one line to
  * `problem` that names the file, the line number and the error.  The settings own their texts. */
 MUST_USE bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size);
 void settings_free(struct settings *settings);
+/* The cell of a database: what follows the @; "": that of `database`. */
+const char *settings_cell_of(const char *database);
+/* A valid name: ^[a-z][a-z0-9]{0,15}$ ? */
+bool settings_is_cell(const char *name);
+/* The connection string of a cell; NULL: the settings do not have it. */
+const char *settings_conninfo_of_cell(const struct settings *settings, const char *cell);
+/* The same of the cell of a database. */
+const char *settings_conninfo(const struct settings *settings, const char *database);
 /* Path of the segment: the setting, or `segment` in run_directory.  False: it does not fit. */
 MUST_USE bool settings_segment_path(const struct settings *settings, char *path_r, size_t path_size);
 /* Largest body, in bytes, of a request for live events. */

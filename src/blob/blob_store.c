@@ -103,7 +103,7 @@ static bool is_database(struct bytes database)
     for (size_t i = 0; i < database.size; i++) {
         char byte = database.data[i];
         bool is = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-                  (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-';
+                  (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-' || byte == '@';
         if (!is)
             return false;
     }

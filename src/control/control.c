@@ -60,16 +60,40 @@ static enum fault open_connection(struct control *control, const struct pg_optio
     return fault;
 }
 
-enum fault control_connect(struct control *control, const char *database, struct pg **pg_r)
+/* The connection string of an administrator: that of the workers without who they are, or the given one, in
+ * another cell with the address of that cell in place of its own.  NULL: reported. */
+static const char *conninfo_of(struct control *control, const char *cell)
 {
     static const char *const workers_own[] = {"user", "password", "passfile", "dbname", NULL};
-    const char *conninfo = control->admin_conninfo;
-    if (!conninfo)
-        conninfo = pg_conninfo_without(control->arena, control->settings.database, workers_own);
-    if (!conninfo) {
-        message_print("%s: setting database is no connection string", control->config);
-        return FAULT_AARG;
+    static const char *const place[] = {"host", "hostaddr", "port", "dbname", NULL};
+    const char *given = control->admin_conninfo;
+    const char *setting = settings_conninfo_of_cell(&control->settings, cell);
+    if (!setting) {
+        message_print("%s: there is no setting database.%s: the cell is not known", control->config, cell);
+        return NULL;
     }
+    if (given && !*cell)
+        return given;
+    const char *there = pg_conninfo_without(control->arena, setting, workers_own);
+    const char *who = given ? pg_conninfo_without(control->arena, given, place) : "";
+    if (!there)
+        message_print("%s: setting database%s%s is no connection string", control->config, *cell ? "." : "",
+                      cell);
+    else if (!who)
+        message_print("--admin-conninfo: expected a connection string");
+    return there && who ? arena_printf(control->arena, "%s %s", there, who) : NULL;
+}
+
+const char *control_database_name(struct arena *arena, const char *database)
+{
+    return arena_copy(arena, database, strcspn(database, "@"));
+}
+
+enum fault control_connect(struct control *control, const char *database, struct pg **pg_r)
+{
+    const char *conninfo = conninfo_of(control, settings_cell_of(database));
+    if (!conninfo)
+        return FAULT_AARG;
     struct pg_options options = {.conninfo = conninfo,
                                  .database = database,
                                  .role_settings = "-c search_path=stampd",
@@ -81,7 +105,7 @@ enum fault control_connect(struct control *control, const char *database, struct
 
 enum fault control_connect_worker(struct control *control, const char *database, struct pg **pg_r)
 {
-    struct pg_options options = {.conninfo = control->settings.database,
+    struct pg_options options = {.conninfo = settings_conninfo(&control->settings, database),
                                  .database = database,
                                  .role_settings = "-c search_path=stampd",
                                  .connect_timeout_s = (int)control->settings.connect_timeout_s,
@@ -92,13 +116,14 @@ enum fault control_connect_worker(struct control *control, const char *database,
         message_print(
             "this command connects as the workers do, as the role %s: run it as the user of stampd, "
             "runuser -u stampd -- stampctl ...",
-            control_worker_role(control));
+            control_worker_role(control, database));
     return fault;
 }
 
-const char *control_worker_role(struct control *control)
+const char *control_worker_role(struct control *control, const char *database)
 {
-    const char *user = pg_conninfo_value(control->arena, control->settings.database, "user");
+    const char *conninfo = settings_conninfo(&control->settings, database);
+    const char *user = conninfo ? pg_conninfo_value(control->arena, conninfo, "user") : NULL;
     return user ? user : "stampd";
 }
 

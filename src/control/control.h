@@ -14,7 +14,8 @@ enum control_status { CONTROL_DONE, CONTROL_FAILED, CONTROL_WRONG };
 struct control {
     struct arena *arena;
     const char *config;         /* path of stampd's settings */
-    const char *admin_conninfo; /* --admin-conninfo, or NULL: setting `database` without its user */
+    const char *admin_conninfo; /* --admin-conninfo, or NULL: setting `database` without its user; in other
+                                   cells the host and port are those of their settings */
     struct settings settings;
     bool has_settings;
     enum control_status status; /* of a command whose options end it */
@@ -44,13 +45,15 @@ MUST_USE bool control_load_settings(struct control *control);
 MUST_USE char **control_begin(struct control *control, const struct command *command,
                               const struct option_line *lines, size_t line_count, int argc, char **argv);
 
-/* Connects to `database` as administrator; the connection closes when the arena is reset.  The caller reports
- * FAULT_ODATABASE (there is no such database); all other failures are reported here. */
+/* Connects to `database`, NAME or NAME@CELL, as administrator; the connection closes when the arena is reset.
+ * The caller reports FAULT_ODATABASE (there is no such database); all other failures are reported here. */
 MUST_USE enum fault control_connect(struct control *control, const char *database, struct pg **pg_r);
 /* Connects as the workers do. */
 MUST_USE enum fault control_connect_worker(struct control *control, const char *database, struct pg **pg_r);
-/* The role that the workers connect as: `user` of setting `database`, default stampd. */
-const char *control_worker_role(struct control *control);
+/* The role that the workers connect as in the cell of the database: `user` of its setting, default stampd. */
+const char *control_worker_role(struct control *control, const char *database);
+/* Without its cell. */
+const char *control_database_name(struct arena *arena, const char *database);
 
 /* Runs one statement, with parameters or NULL; on failure reports `what` and why. */
 MUST_USE bool control_query(struct control *control, struct pg *pg, const char *what, const char *sql,
@@ -75,6 +78,7 @@ MUST_USE bool control_write_file(struct arena *arena, const char *path, struct b
 int control_account(struct control *control, int argc, char **argv);
 int control_audit(struct control *control, int argc, char **argv);
 int control_backup(struct control *control, int argc, char **argv);
+int control_cell(struct control *control, int argc, char **argv);
 int control_cron(struct control *control, int argc, char **argv);
 int control_host(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);

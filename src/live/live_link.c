@@ -15,6 +15,7 @@ enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_IDLE, LINK_QUERYING };
 
 struct live_link {
     const struct live_link_owner *owner;
+    const struct settings *settings;
     const char *database;
     struct pg *pg;
     struct pg_options options;
@@ -43,12 +44,12 @@ struct live_link *live_link_create(struct events *events, const struct settings 
 {
     struct live_link *link = memory_zeroed(1, sizeof *link, "live");
     link->owner = owner;
+    link->settings = settings;
     link->database = database;
     link->watch = events_watch_create(events, on_socket, link);
     link->arena = arena_create("live query");
     link->scratch = arena_create("live notification");
     link->options = (struct pg_options){
-        .conninfo = settings->database,
         .database = database,
         .name = "stampd live",
         .role_settings = "-c search_path=stampd -c enable_seqscan=off -c enable_hashjoin=off"
@@ -107,6 +108,7 @@ void live_link_fail(struct live_link *link, enum fault fault)
 static void connect(struct live_link *link)
 {
     link->owner->begins(link->owner->context);
+    link->options.conninfo = settings_conninfo(link->settings, link->database); /* it may have been renamed */
     link->pg = pg_async_start(&link->options);
     link->is_ready = false;
     link->progress = PG_WAITS_TO_WRITE;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "edge/crypto/webauthn.h"
 #include "model/account/account.h"
 #include "model/account/letter.h"
@@ -46,8 +47,10 @@ bool namespace_is_reserved(const char *code)
 
 bool namespace_is_database(const char *name)
 {
-    size_t size = strlen(name);
-    if (size < 1 || size > 63 || namespace_is_digit(name[0]) || name[0] == '-')
+    size_t size = strcspn(name, "@");
+    if (strlen(name) > 63 || (name[size] && !settings_is_cell(settings_cell_of(name))))
+        return false;
+    if (size < 1 || namespace_is_digit(name[0]) || name[0] == '-')
         return false;
     for (size_t i = 0; i < size; i++)
         if (!is_lower(name[i]) && !namespace_is_digit(name[i]) && !(name[i] >= 'A' && name[i] <= 'Z') &&

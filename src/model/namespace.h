@@ -3,7 +3,7 @@
  *
  * | member   | value                                      | absent                       |
  * | ---      | ---                                        | ---                          |
- * | database | name of a database                         | the namespace does not exist |
+ * | database | NAME or NAME@CELL: settings_cell_of        | the namespace does not exist |
  * | access   | closed, read, open or rules                | closed                       |
  * | state    | an integer from 0 to 3, see enum ns_state  | 0                            |
  * | message  | text for callers about the state           | none                         |
@@ -133,7 +133,8 @@ const char *namespace_refuse_content(struct arena *arena, struct bytes before, s
 bool namespace_is_code(const char *code);
 /* Is the code reserved for the server (ping live ready metrics console doc qm…)? */
 bool namespace_is_reserved(const char *code);
-/* Can it name a database without quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]{0,62}$ ? */
+/* Can it name a database without quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]*$, then, if it is in
+ * another cell than that of z, @ and the cell's name; 63 bytes at most? */
 bool namespace_is_database(const char *name);
 /* Is the code in the array, of a configuration? */
 bool namespace_is_listed(const struct json *codes, struct bytes code);

@@ -90,6 +90,14 @@ static bool has_password(const char *conninfo)
     return strstr(conninfo, "password") != NULL || (at && memchr(uri + 3, ':', (size_t)(at - uri - 3)));
 }
 
+static bool has_any_password(const struct settings *settings)
+{
+    bool has = has_password(settings->database);
+    for (size_t i = 0; i < settings->cell_count; i++)
+        has |= has_password(settings->cells[i].conninfo);
+    return has;
+}
+
 static void check_settings_file(struct settings_check *check, const char *path)
 {
     struct stat status;
@@ -98,7 +106,7 @@ static void check_settings_file(struct settings_check *check, const char *path)
     if (status.st_mode & S_IWOTH)
         settings_check_report(check, SETTINGS_CHECK_WRONG, "%s: any user may write it (mode %03o)", path,
                               (unsigned)status.st_mode & 0777);
-    else if (has_password(check->settings->database) && (status.st_mode & S_IROTH))
+    else if (has_any_password(check->settings) && (status.st_mode & S_IROTH))
         settings_check_report(check, SETTINGS_CHECK_WRONG,
                               "%s: holds a password, and any user may read it (mode %03o): chmod 640", path,
                               (unsigned)status.st_mode & 0777);

@@ -54,12 +54,14 @@ uint64_t lineage_mark(const struct segment *segment, int ns)
 
 enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct lineage_met *met)
 {
+    int number = namespaces_cell(segment, ns);
     struct lineage *lineage = segment->lineage;
+    struct lineage_cell *cell = &lineage->cells[number];
     uint64_t system = 0;
-    atomic_compare_exchange_strong(&lineage->system, &system, met->system);
+    atomic_compare_exchange_strong(&cell->system, &system, met->system);
     bool is_other = system && system != met->system;
-    uint32_t known = atomic_load(&lineage->settled);
-    if (!is_other && atomic_load(&lineage->timeline) > met->timeline)
+    uint32_t known = atomic_load(&cell->settled);
+    if (!is_other && atomic_load(&cell->timeline) > met->timeline)
         return LINEAGE_FORMER;
     if (!is_other && known == met->timeline) {
         if (met->mark >= mark_of(known, 0)) /* unless it has gone back by itself, nothing is lost */
@@ -70,22 +72,24 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
     uint64_t end = !is_other && known + 1 == met->timeline ? met->start : 0;
     for (int each = 0; each < NAMESPACES_MOST; each++) {
         uint64_t mark = lineage_mark(segment, each);
+        if (mark && namespaces_cell(segment, each) != number)
+            continue;
         if (is_other || mark < mark_of(met->timeline, 0)) /* else of a commit after the failover */
             lineage_judge(&lineage->records[each], mark, end);
     }
     if (is_other) { /* it may have a lower one */
-        atomic_store(&lineage->settled, 0);
-        atomic_store(&lineage->timeline, met->timeline);
+        atomic_store(&cell->settled, 0);
+        atomic_store(&cell->timeline, met->timeline);
     }
     /* Of the first history that the host meets there is no copy yet: whoever has read has met it before. */
     uint32_t none = 0;
-    if (!atomic_compare_exchange_strong(&lineage->timeline, &none, met->timeline)) {
-        raise_timeline(&lineage->timeline, met->timeline); /* first: who drops copies has no old session */
+    if (!atomic_compare_exchange_strong(&cell->timeline, &none, met->timeline)) {
+        raise_timeline(&cell->timeline, met->timeline); /* first: who drops copies has no old session */
         lineage_drop(segment);
     }
-    raise_timeline(&lineage->settled, met->timeline);
+    raise_timeline(&cell->settled, met->timeline);
     if (is_other)
-        atomic_store(&lineage->system, met->system);
+        atomic_store(&cell->system, met->system);
     return known ? LINEAGE_NEW : LINEAGE_SAME;
 }
 

@@ -1,5 +1,5 @@
-/* lineage: which history of the databases this host knows: the highest timeline of PostgreSQL that it has
- * met, and how far the commits that were acknowledged reach.
+/* lineage: which history of the databases this host knows: of each cell the highest timeline of PostgreSQL
+ * that it has met, and how far the commits that were acknowledged reach.
  *
  * A standby that takes over begins a timeline.  What it did not have of the former one is lost.  A session
  * reports what it has met (lineage_meet); then copies of the former history are dropped by all processes
@@ -15,10 +15,12 @@
 
 /* All zeros: nothing is known. */
 struct lineage {
-    _Alignas(64) _Atomic uint64_t system; /* identifier of the cluster */
-    _Atomic uint32_t timeline;            /* sessions of another one are not used */
-    _Atomic uint32_t settled;             /* the one that all has been done for: judged, and copies dropped */
-    _Atomic uint64_t drops;
+    struct lineage_cell {                     /* namespaces_cell */
+        _Alignas(64) _Atomic uint64_t system; /* identifier of the cluster */
+        _Atomic uint32_t timeline;            /* sessions of another one are not used */
+        _Atomic uint32_t settled; /* the one that all has been done for: judged, and copies dropped */
+    } cells[CELLS_MOST];
+    _Alignas(64) _Atomic uint64_t drops;
     struct lineage_record {
         _Alignas(64) _Atomic uint64_t mark; /* timeline and position of the highest acknowledged commit */
         _Atomic int64_t epoch;              /* of the namespace, + 1; 0: unknown */
@@ -50,10 +52,10 @@ void lineage_note(struct segment *segment, int ns, uint32_t timeline, uint64_t p
 /* Drops all copies: of a history that is over, or on request. */
 void lineage_drop(struct segment *segment);
 
-/* Sessions of another timeline are not to be used. */
-static inline uint32_t lineage_timeline(const struct segment *segment)
+/* Sessions of another timeline are not to be used for this namespace. */
+static inline uint32_t lineage_timeline(const struct segment *segment, int ns)
 {
-    return atomic_load(&segment->lineage->timeline);
+    return atomic_load(&segment->lineage->cells[namespaces_cell(segment, ns)].timeline);
 }
 
 /* A process whose copies are of another count drops them. */

@@ -8,7 +8,8 @@
 
 enum {
     NAMESPACES_MOST = 256,
-    NAMESPACES_DATABASE_BYTES = 63 /* longest name of a database */
+    NAMESPACES_DATABASE_BYTES = 63, /* longest name of a database */
+    CELLS_MOST = NAMESPACES_MOST + 1
 };
 
 /* -1: the table is full, or the name is not valid for a database (empty, too long, contains a NUL). */
@@ -19,6 +20,9 @@ int namespaces_look_up(const struct segment *segment, const char *database);
 /* NULL: a process died or is still writing the name; the namespace is not in use yet. */
 const char *namespaces_database(const struct segment *segment, int ns);
 int namespaces_count(const struct segment *segment);
+/* The number of the cell of its database (base/settings.h), below CELLS_MOST and always the same; 0: that of
+ * the setting `database`. */
+int namespaces_cell(const struct segment *segment, int ns);
 /* Whether all sessions of former generations are gone from the database. */
 bool namespaces_is_clean(const struct segment *segment, int ns);
 void namespaces_set_clean(struct segment *segment, int ns);

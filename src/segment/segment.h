@@ -13,6 +13,7 @@
 
 struct activity_board;
 struct backlog;
+struct cell_record;
 struct feed_board;
 struct hashers_board;
 struct limiter_board;
@@ -47,6 +48,7 @@ struct segment {
     _Atomic uint32_t *writer_queue;
     struct process *processes;
     struct namespace_record *namespaces;
+    struct cell_record *cells;
     struct lineage *lineage;
     struct waits *waits;
     struct pulse *metrics;

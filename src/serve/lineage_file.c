@@ -1,4 +1,5 @@
-/* lineage_file: a line for the cluster, and one for each namespace with commits. */
+/* lineage_file: a line for the cluster of `database`, one for each other cell, and one for each namespace
+ * with commits. */
 #include "serve/lineage_file.h"
 
 #include <errno.h>
@@ -26,8 +27,18 @@ static bool lineage_file_path_of(const struct settings *settings, const char *su
 static void lineage_file_compose(const struct segment *segment, struct builder *text)
 {
     const struct lineage *lineage = segment->lineage;
-    builder_printf(text, "lineage 1 %" PRIu64 " %" PRIu32 "\n", atomic_load(&lineage->system),
-                   atomic_load(&lineage->timeline));
+    const struct lineage_cell *first = &lineage->cells[0];
+    bool is_written[CELLS_MOST] = {true};
+    builder_printf(text, "lineage 1 %" PRIu64 " %" PRIu32 "\n", atomic_load(&first->system),
+                   atomic_load(&first->timeline));
+    for (int ns = 0; ns < namespaces_count(segment); ns++) {
+        int number = namespaces_cell(segment, ns);
+        const struct lineage_cell *cell = &lineage->cells[number];
+        if (!is_written[number] && atomic_load(&cell->timeline))
+            builder_printf(text, "cell %" PRIu64 " %" PRIu32 " %s\n", atomic_load(&cell->system),
+                           atomic_load(&cell->timeline), namespaces_database(segment, ns));
+        is_written[number] = true;
+    }
     for (int ns = 0; ns < namespaces_count(segment); ns++) {
         const struct lineage_record *record = &lineage->records[ns];
         const char *database = namespaces_database(segment, ns);
@@ -76,6 +87,28 @@ void lineage_file_keep(const struct settings *settings, const struct segment *se
     builder_free(&text);
 }
 
+static void take_cluster(struct segment *segment, int number, uint64_t system, uint32_t timeline)
+{
+    struct lineage_cell *cell = &segment->lineage->cells[number];
+    atomic_store(&cell->system, system);
+    atomic_store(&cell->settled, timeline);
+    atomic_store(&cell->timeline, timeline);
+}
+
+/* The name is that of one of its databases. */
+static bool take_cell(struct segment *segment, const char *line)
+{
+    uint64_t system;
+    uint32_t timeline;
+    char database[NAMESPACES_DATABASE_BYTES + 1];
+    if (sscanf(line, "cell %" SCNu64 " %" SCNu32 " %63[^\n]", &system, &timeline, database) != 3)
+        return false;
+    int ns = namespaces_find(segment, bytes_of(database));
+    if (ns >= 0)
+        take_cluster(segment, namespaces_cell(segment, ns), system, timeline);
+    return true;
+}
+
 static void lineage_file_take_line(struct segment *segment, const char *line)
 {
     uint64_t mark;
@@ -103,22 +136,28 @@ static bool is_whole(FILE *file)
     return is_end;
 }
 
+static bool has_met_any(const struct segment *segment)
+{
+    for (int number = 0; number < CELLS_MOST; number++)
+        if (atomic_load(&segment->lineage->cells[number].timeline))
+            return true;
+    return false;
+}
+
 void lineage_file_read(const struct settings *settings, struct segment *segment)
 {
     char path[PATH_MAX], line[LINE_BYTES];
     uint64_t system;
     uint32_t timeline;
-    FILE *file =
-        lineage_timeline(segment) || !lineage_file_path_of(settings, "", path) ? NULL : fopen(path, "re");
+    FILE *file = has_met_any(segment) || !lineage_file_path_of(settings, "", path) ? NULL : fopen(path, "re");
     if (!file)
         return;
     if (is_whole(file) && fgets(line, sizeof line, file) &&
         sscanf(line, "lineage 1 %" SCNu64 " %" SCNu32, &system, &timeline) == 2) {
         while (fgets(line, sizeof line, file))
-            lineage_file_take_line(segment, line);
-        atomic_store(&segment->lineage->system, system);
-        atomic_store(&segment->lineage->settled, timeline);
-        atomic_store(&segment->lineage->timeline, timeline);
+            if (!take_cell(segment, line))
+                lineage_file_take_line(segment, line);
+        take_cluster(segment, 0, system, timeline);
     } else {
         log_warning("lineage is damaged: lost commits of before this start will not be noticed file=%s",
                     path);

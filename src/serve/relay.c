@@ -360,11 +360,16 @@ static bool answers(struct relay *relay, int ns, int64_t patience_ms)
     return !fault;
 }
 
+static int cell_of(const struct relay *relay, int ns)
+{
+    return namespaces_cell(relay->segment, ns);
+}
+
 /* One database, or one session, may hang while the server answers all others. */
 static bool another_answers(struct relay *relay, int hanging)
 {
     for (int ns = 0; ns < NAMESPACES_MOST; ns++)
-        if (ns != hanging && relay->sessions[ns].pg)
+        if (ns != hanging && relay->sessions[ns].pg && cell_of(relay, ns) == cell_of(relay, hanging))
             return answers(relay, ns, reach_ms(relay) / 4);
     return false;
 }
@@ -373,13 +378,15 @@ static bool another_answers(struct relay *relay, int hanging)
 static void note_answer(struct relay *relay, int ns, bool is_answer, int64_t lasted_ms)
 {
     if (is_answer || lasted_ms < reach_ms(relay) / 2 || another_answers(relay, ns)) {
-        waits_note_answer(relay->segment);
+        waits_note_answer(relay->segment, cell_of(relay, ns));
         return;
     }
     int64_t now_ms = clock_monotonic_ms();
-    if (!waits_is_silent(relay->segment, now_ms))
-        log_warning("postgresql is silent: what memory cannot answer is refused until it answers");
-    waits_note_silence(relay->segment, now_ms + 2 * reach_ms(relay) + SILENCE_MS);
+    if (!waits_is_silent(relay->segment, cell_of(relay, ns), now_ms))
+        log_warning("postgresql is silent: what memory cannot answer is refused until it answers%s%s",
+                    cell_of(relay, ns) ? " cell=" : "",
+                    settings_cell_of(namespaces_database(relay->segment, ns)));
+    waits_note_silence(relay->segment, cell_of(relay, ns), now_ms + 2 * reach_ms(relay) + SILENCE_MS);
 }
 
 /* In turns, so that each session that hangs is noticed. */
@@ -404,7 +411,7 @@ static void leave_former(struct relay *relay, int count)
 {
     for (int ns = 0; ns < count; ns++) {
         const struct relay_session *session = &relay->sessions[ns];
-        if (!session->pg || session->timeline == lineage_timeline(relay->segment))
+        if (!session->pg || session->timeline == lineage_timeline(relay->segment, ns))
             continue;
         log_warning("relay leaves a former primary database=%s", namespaces_database(relay->segment, ns));
         put_off(relay, ns);
@@ -417,7 +424,7 @@ static void connect(struct relay *relay, int ns)
 {
     struct relay_session *session = &relay->sessions[ns];
     struct pg_options options = {
-        .conninfo = relay->settings->database,
+        .conninfo = settings_conninfo(relay->settings, namespaces_database(relay->segment, ns)),
         .database = namespaces_database(relay->segment, ns),
         .role_settings = "",
         .connect_timeout_s = (int)relay->settings->connect_timeout_s,
@@ -454,6 +461,15 @@ static void connect(struct relay *relay, int ns)
     drain(relay, ns);
 }
 
+/* While a cell is silent, its first namespace alone is tried: the others would be waited for in vain. */
+static bool is_in_vain(const struct relay *relay, int ns, int64_t now_ms)
+{
+    int first = 0;
+    while (cell_of(relay, first) != cell_of(relay, ns))
+        first++;
+    return ns != first && waits_is_silent(relay->segment, cell_of(relay, ns), now_ms);
+}
+
 /* Connects only one that is due: notifications of the others must not wait for slow servers.  Returns how
  * long the next may wait. */
 static int connect_due(struct relay *relay, int count, int *turn)
@@ -462,7 +478,8 @@ static int connect_due(struct relay *relay, int count, int *turn)
     for (int i = 0; i < count; i++) {
         int ns = (*turn + i) % count;
         struct relay_session *session = &relay->sessions[ns];
-        if (session->pg || now_ms < session->not_before_ms || !namespaces_database(relay->segment, ns))
+        if (session->pg || now_ms < session->not_before_ms || !namespaces_database(relay->segment, ns) ||
+            is_in_vain(relay, ns, now_ms))
             continue;
         connect(relay, ns);
         *turn = ns + 1;
@@ -501,14 +518,14 @@ static void read_states(struct relay *relay)
     drain(relay, relay->z); /* what arrived meanwhile */
 }
 
-/* After one failure PostgreSQL is away, and the others would only be waited for. */
+/* After one failure PostgreSQL of the cell is away, and the others would only be waited for. */
 static void leave_all(struct relay *relay)
 {
-    bool is_there = true;
+    bool is_away[CELLS_MOST] = {false};
     for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
         struct pg *pg = relay->sessions[ns].pg;
-        if (is_there && pg && pg_is_usable(pg) && pg_is_alive(pg))
-            is_there = acknowledgement_leave(relay->acknowledgement, pg);
+        if (pg && !is_away[cell_of(relay, ns)] && pg_is_usable(pg) && pg_is_alive(pg))
+            is_away[cell_of(relay, ns)] = !acknowledgement_leave(relay->acknowledgement, pg);
         pg_close(pg);
         data_keys_free(&relay->sessions[ns].keys);
     }

@@ -19,7 +19,7 @@ static enum fault start_check_query(const struct settings *settings, struct aren
                                     struct pg **pg_r, struct pg_result **rows_r)
 {
     const struct pg_options options = {
-        .conninfo = settings->database,
+        .conninfo = settings_conninfo(settings, database),
         .database = database,
         .role_settings = "",
         .connect_timeout_s = (int)settings->connect_timeout_s,

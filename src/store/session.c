@@ -122,9 +122,15 @@ static enum fault end_entering(struct entering *entering, enum fault fault, stru
     return fault;
 }
 
-static bool is_silent(void *segment)
+/* `until_ms`: waits_silence, which outlives the connection. */
+static bool is_silent(void *until_ms)
 {
-    return waits_is_silent(segment, clock_monotonic_ms());
+    return clock_monotonic_ms() < atomic_load((_Atomic int64_t *)until_ms);
+}
+
+static struct pg_patience patience_with(const struct segment *segment, int cell)
+{
+    return (struct pg_patience){is_silent, waits_silence(segment, cell)};
 }
 
 static enum fault connect(struct entering *entering)
@@ -147,7 +153,7 @@ static enum fault connect(struct entering *entering)
                  (long long)settings->limit_collection_values, SEARCH_LIKE_LEAST);
     assert(size > 0 && (size_t)size < sizeof role_settings);
     struct pg_options options = {
-        .conninfo = settings->database,
+        .conninfo = settings_conninfo(settings, entering->database),
         .database = entering->database,
         .role_settings = role_settings,
         .connect_timeout_s = (int)settings->connect_timeout_s,
@@ -156,7 +162,8 @@ static enum fault connect(struct entering *entering)
     };
     enum fault fault = pg_open(&options, &entering->pg);
     if (!fault)
-        (void)pg_set_patience(entering->pg, (struct pg_patience){is_silent, entering->segment});
+        (void)pg_set_patience(
+            entering->pg, patience_with(entering->segment, namespaces_cell(entering->segment, entering->ns)));
     return fault;
 }
 
@@ -236,7 +243,7 @@ enum fault session_meet(struct segment *segment, int ns, const struct lineage_me
     case LINEAGE_FORMER:
         log_often(LOG_LEVEL_WARNING, "former primary",
                   "database=%s: a former primary: its timeline is %u, and %u has begun: it is not used",
-                  database, met->timeline, lineage_timeline(segment));
+                  database, met->timeline, lineage_timeline(segment, ns));
         return FAULT_XAWAY;
     case LINEAGE_NEW:
         log_warning(
@@ -315,6 +322,11 @@ struct holder {
 static const struct pg_statement holds = {"session_holds",
                                           "select coalesce(installation, 0) from lease where one", 0};
 
+static bool is_in_cell_of_z(const struct entering *entering)
+{
+    return namespaces_cell(entering->segment, entering->ns) == 0;
+}
+
 static enum fault open_holder(const struct entering *entering, struct holder *holder)
 {
     const struct settings *settings = entering->settings;
@@ -330,14 +342,27 @@ static enum fault open_holder(const struct entering *entering, struct holder *ho
         return FAULT_OTWIN; /* an everyday answer of the host that waits */
     enum fault fault = pg_open(&options, &holder->pg);
     if (!fault)
-        (void)pg_set_patience(holder->pg, (struct pg_patience){is_silent, entering->segment});
+        (void)pg_set_patience(holder->pg, patience_with(entering->segment, 0));
     if (!fault)
-        fault = proof_look(holder->pg, entering->arena, &holder->met);
+        fault = is_in_cell_of_z(entering)
+                    ? proof_look(holder->pg, entering->arena, &holder->met)
+                    : proof_begin(holder->pg, entering->arena, settings->connect_timeout_s * 1000, NULL);
     return fault ? fault : pg_prepare(holder->pg, &holds, 1);
 }
 
-/* Another host writes the row before it looks for our sessions: it sees our lock, or we see its row.  The
- * server that was asked must be the one that has our session: a former primary has a former row. */
+/* A former primary has a former row.  In the cell of z the server that was asked must be the one that has our
+ * session.  The server of z that is asked for a session elsewhere must commit once more after it was asked:
+ * no former primary can, as its standby is elsewhere, and a row that it had before that was the newest. */
+static enum fault check_server(const struct entering *entering, struct holder *holder)
+{
+    if (!is_in_cell_of_z(entering))
+        return proof_run(holder->pg, entering->arena, entering->settings->connect_timeout_s * 1000);
+    bool is_same = !entering->met.timeline || (entering->met.timeline == holder->met.timeline &&
+                                               entering->met.system == holder->met.system);
+    return is_same ? FAULT_NONE : FAULT_XAWAY;
+}
+
+/* Another host writes the row before it looks for our sessions: it sees our lock, or we see its row. */
 static enum fault ask_holder(const struct entering *entering, struct holder *holder)
 {
     struct pg_result *row;
@@ -347,9 +372,7 @@ static enum fault ask_holder(const struct entering *entering, struct holder *hol
         return fault;
     if (pg_rows(row) && pg_get_i64(row, 0, 0) != entering->installation)
         return FAULT_OTWIN;
-    bool is_same = !entering->met.timeline || (entering->met.timeline == holder->met.timeline &&
-                                               entering->met.system == holder->met.system);
-    return is_same ? FAULT_NONE : FAULT_XAWAY;
+    return check_server(entering, holder);
 }
 
 enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r,

@@ -215,10 +215,10 @@ static enum fault open_session(struct store *store, int ns)
 }
 
 /* To open a session would last long, or would hold the last workers. */
-static bool must_not_wait(const struct store *store)
+static bool must_not_wait(const struct store *store, int ns)
 {
     int64_t now_ms = clock_monotonic_ms();
-    return waits_is_silent(store->segment, now_ms) ||
+    return waits_is_silent(store->segment, namespaces_cell(store->segment, ns), now_ms) ||
            waits_are_crowded(store->segment, store->settings->workers, now_ms);
 }
 
@@ -227,7 +227,7 @@ static enum fault open_when_due(struct store *store, int ns)
     const struct store_session *session = &store->sessions[ns];
     if (session->failures && clock_monotonic_ms() < session->retry_ms)
         return session->reason;
-    if (must_not_wait(store))
+    if (must_not_wait(store, ns))
         return FAULT_XAWAY;
     if (ns == store->visitor && is_crowded(store))
         return FAULT_ELSEWHERE;
@@ -241,7 +241,7 @@ uint32_t store_timeline(const struct store *store, int ns)
 
 bool store_is_former(const struct store *store, int ns)
 {
-    return store->sessions[ns].timeline != lineage_timeline(store->segment);
+    return store->sessions[ns].timeline != lineage_timeline(store->segment, ns);
 }
 
 enum fault store_use(struct store *store, int ns, struct pg **pg_r)
@@ -286,7 +286,7 @@ enum fault store_reconnect(struct store *store, int ns, int64_t limit_ms)
         if (!fault)
             return FAULT_NONE;
         int64_t now_ms = clock_monotonic_ms(), pause_ms = store->sessions[ns].retry_ms - now_ms;
-        if (now_ms >= deadline_ms || must_not_wait(store))
+        if (now_ms >= deadline_ms || must_not_wait(store, ns))
             return fault;
         if (pause_ms > deadline_ms - now_ms)
             pause_ms = deadline_ms - now_ms;

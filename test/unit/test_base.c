@@ -376,6 +376,29 @@ static void settings_are_read(void **state UNUSED)
     assert_non_null(strstr(problem, ":2: build: given a second time"));
 }
 
+static void cells_have_connection_strings_of_their_own(void **state UNUSED)
+{
+    struct settings settings;
+    char problem[512], many[8192] = "";
+    assert_true(load(&settings, "database = host=a\ndatabase.west = host=b\n  port=7\ndatabase.e2 = host=c\n",
+                     problem, sizeof problem));
+    assert_int_equal(settings.cell_count, 2);
+    assert_string_equal(settings_conninfo(&settings, "stampd_lab"), "host=a");
+    assert_string_equal(settings_conninfo(&settings, "stampd_lab@west"), "host=b port=7");
+    assert_string_equal(settings_conninfo(&settings, "stampd_lab@e2"), "host=c");
+    assert_null(settings_conninfo(&settings, "stampd_lab@wes"));
+    assert_string_equal(settings_cell_of("stampd_lab@e2"), "e2");
+    assert_string_equal(settings_cell_of("stampd_lab"), "");
+    settings_free(&settings);
+    for (int i = 0; i < SETTINGS_CELLS_MOST; i++)
+        sprintf(many + strlen(many), "database.c%d =\n", i);
+    assert_true(load(&settings, many, problem, sizeof problem));
+    settings_free(&settings);
+    strcat(many, "database.one = more\n");
+    assert_false(load(&settings, many, problem, sizeof problem));
+    assert_non_null(strstr(problem, ":65: database.one: expected at most 64 cells"));
+}
+
 static void wrong_settings_are_named(void **state UNUSED)
 {
     static const struct {
@@ -390,6 +413,11 @@ static void wrong_settings_are_named(void **state UNUSED)
         {"= 2\n", ":1: expected name = value"},
         {"workers = 2\nbuild = x\nworkers = 3\n", ":3: workers: given a second time"},
         {"workers = 5\n  6\n", ":2: workers: given a second time"},
+        {"database.a = x\ndatabase.b = x\ndatabase.a = y\n", ":3: database.a: given a second time"},
+        {"database. = x\n", ":1: database.: expected database. and the name of a cell"},
+        {"database.West = x\n", ":1: database.West: expected database. and the name"},
+        {"database.a2345678901234567 = x\n", ":1: database.a2345678901234567: expected database."},
+        {"z_database = z@west\n", ": z_database = z@west: expected a database of the cell of"},
         {"database = host=x ; the old one\n", ":1: a blank and a semicolon in a value"},
         {"[stampd]\nworkers = 2\n", ":1: [stampd]: the file has no sections"},
         {"hosts = some\n", ": hosts = some: expected one, many or pair"},
@@ -533,6 +561,7 @@ int main(void)
         cmocka_unit_test(a_log_line_is_one_bounded_line),
         cmocka_unit_test(a_secret_is_the_first_line_of_a_file),
         cmocka_unit_test(settings_are_read),
+        cmocka_unit_test(cells_have_connection_strings_of_their_own),
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(the_sample_is_the_table),
         cmocka_unit_test(faults_know_their_class),

@@ -56,7 +56,7 @@ static void who_dies_while_it_meets_a_history_leaves_the_rest_to_others(void **s
 {
     begin(1);
     uint64_t drops = lineage_drops(handles[0]);
-    atomic_store(&handles[0]->lineage->timeline, 2);
+    atomic_store(&handles[0]->lineage->cells[0].timeline, 2);
     assert_int_equal(meet(CLUSTER, 1, 0, END), LINEAGE_FORMER);
     assert_int_equal(meet(CLUSTER, 2, END + 800, END + 1600), LINEAGE_NEW);
     assert_true(lineage_drops(handles[0]) > drops);
@@ -86,12 +86,41 @@ static void another_cluster_is_used_from_its_first_session_on(void **state UNUSE
 {
     begin(4);
     assert_int_equal(meet(OTHER_CLUSTER, 1, 0, END + 800), LINEAGE_NEW);
-    atomic_store(&handles[0]->lineage->system, CLUSTER);
+    atomic_store(&handles[0]->lineage->cells[0].system, CLUSTER);
     assert_int_equal(meet(OTHER_CLUSTER, 1, 0, END + 800), LINEAGE_NEW);
     assert_int_equal(meet(OTHER_CLUSTER, 1, 0, END + 800), LINEAGE_SAME);
-    assert_int_equal(lineage_timeline(handles[0]), 1);
+    assert_int_equal(lineage_timeline(handles[0], LAB), 1);
     assert_true(lineage_has_lost(handles[0], LAB, EPOCH));
     assert_false(lineage_has_lost(handles[0], LAB, EPOCH + 1));
+}
+
+/* Two clusters beside each other: neither is a new history of the other. */
+static void cells_have_histories_of_their_own(void **state UNUSED)
+{
+    assert_int_equal(namespaces_find(handles[0], BYTES("stampd_lab")), LAB);
+    assert_int_equal(namespaces_find(handles[0], BYTES("stampd_demo")), DEMO);
+    int west = namespaces_find(handles[0], BYTES("stampd_lab@west"));
+    assert_int_equal(namespaces_cell(handles[0], LAB), 0);
+    assert_int_equal(namespaces_cell(handles[0], west), 1);
+    assert_int_equal(namespaces_cell(handles[0], namespaces_find(handles[0], BYTES("other@west"))), 1);
+    assert_int_equal(namespaces_cell(handles[0], namespaces_find(handles[0], BYTES("other@east"))), 2);
+    begin(4);
+    const struct lineage_met first = {.system = OTHER_CLUSTER, .timeline = 1, .position = END};
+    uint64_t drops = lineage_drops(handles[0]);
+    assert_int_equal(lineage_meet(handles[0], west, &first), LINEAGE_SAME);
+    lineage_note(handles[0], west, 1, END);
+    assert_int_equal(meet(CLUSTER, 4, 0, END + 800), LINEAGE_SAME);
+    assert_int_equal(lineage_drops(handles[0]), drops);
+    const struct lineage_met next = {.system = OTHER_CLUSTER,
+                                     .timeline = 2,
+                                     .start = END,
+                                     .position = END + 8,
+                                     .mark = lineage_mark(handles[0], west)};
+    assert_int_equal(lineage_meet(handles[0], west, &next), LINEAGE_NEW);
+    assert_int_equal(lineage_meet(handles[0], west, &first), LINEAGE_FORMER);
+    assert_true(lineage_has_lost(handles[0], west, EPOCH));
+    assert_false(lineage_has_lost(handles[0], LAB, EPOCH));
+    assert_int_equal(lineage_timeline(handles[0], LAB), 4);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_handles, close_handles)
@@ -104,6 +133,7 @@ int main(void)
         TEST(after_two_failovers_nobody_knows),
         TEST(a_database_that_has_gone_back_has_lost_commits),
         TEST(another_cluster_is_used_from_its_first_session_on),
+        TEST(cells_have_histories_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,12 @@ static void database_names(void **state UNUSED)
     assert_false(namespace_is_database(""));
     assert_false(namespace_is_database("a b"));
     assert_false(namespace_is_database("a;"));
+    assert_true(namespace_is_database("stampd_demo@west"));
+    assert_false(namespace_is_database("stampd_demo@"));
+    assert_false(namespace_is_database("stampd_demo@West"));
+    assert_false(namespace_is_database("stampd_demo@west@east"));
+    assert_false(namespace_is_database("@west"));
+    assert_false(namespace_is_database("stampd_demo@a2345678901234567"));
     assert_false(namespace_is_database("$a"));
     assert_false(namespace_is_database("1a"));
     assert_false(namespace_is_database("\xC3\xA9t\xC3\xA9"));

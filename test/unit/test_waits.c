@@ -85,12 +85,13 @@ static void other_instances_do_not_count(void **state UNUSED)
 
 static void silence_lasts_until_an_answer_or_its_end(void **state UNUSED)
 {
-    assert_false(waits_is_silent(handles[1], NOW));
-    waits_note_silence(handles[0], NOW + 10);
-    assert_true(waits_is_silent(handles[1], NOW + 9));
-    assert_false(waits_is_silent(handles[1], NOW + 10));
-    waits_note_answer(handles[0]);
-    assert_false(waits_is_silent(handles[1], NOW));
+    assert_false(waits_is_silent(handles[1], 0, NOW));
+    waits_note_silence(handles[0], 0, NOW + 10);
+    assert_true(waits_is_silent(handles[1], 0, NOW + 9));
+    assert_false(waits_is_silent(handles[1], 1, NOW + 9)); /* another cell */
+    assert_false(waits_is_silent(handles[1], 0, NOW + 10));
+    waits_note_answer(handles[0], 0);
+    assert_false(waits_is_silent(handles[1], 0, NOW));
 }
 
 int main(void)

@@ -341,6 +341,24 @@ static void doctor_check_tasks(struct doctor *doctor, const struct namespace_con
                                  conf->code, conf->code));
 }
 
+/* The other clusters. */
+static void doctor_check_cells(struct doctor *doctor)
+{
+    struct control *control = doctor->control;
+    struct arena *arena = control->arena;
+    for (size_t i = 0; i < control->settings.cell_count; i++) {
+        struct pg *pg;
+        const char *cell = control->settings.cells[i].name, *before = arena_printf(arena, "cell %s: ", cell);
+        bool is_there = ns_database_open_cell(control, cell, &pg);
+        doctor_find(doctor, DOCTOR_FAIL, is_there, arena_printf(arena, "%sits primary answers", before),
+                    arena_printf(arena,
+                                 "%sno primary answers, its namespaces are refused: stampctl cell status %s",
+                                 before, cell));
+        if (is_there && !doctor_ask(doctor, pg, cluster_checks, before))
+            doctor->is_well = false;
+    }
+}
+
 /* PostgreSQL's settings, standbys and archive, and the tasks of each namespace; connects as administrator. */
 static void doctor_check_databases(struct doctor *doctor)
 {
@@ -358,6 +376,7 @@ static void doctor_check_databases(struct doctor *doctor)
         (control->settings.hosts == HOSTS_PAIR && !doctor_ask(doctor, z, lease_checks, "")))
         doctor->is_well = false;
     doctor_compare_clocks(doctor, z);
+    doctor_check_cells(doctor);
     for (size_t i = 0; i < count; i++)
         doctor_check_tasks(doctor, &confs[i]);
 }

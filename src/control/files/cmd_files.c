@@ -38,6 +38,9 @@ struct files_run {
 static void name_object(const struct files_run *run, const struct files_entry *entry, char name_r[NAME_BYTES])
 {
     snprintf(name_r, NAME_BYTES, "%s/%s", run->walk.target.conf->database, entry->sha);
+    char *cell = strchr(name_r, '@'); /* which an address would have in another form */
+    if (cell)
+        *cell = '.';
 }
 
 static bool report_store(const struct files_run *run, const char *name)

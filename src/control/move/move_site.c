@@ -70,11 +70,11 @@ bool move_site_check(struct control *from, const struct ns_target *source, struc
 
 /* --- freezing --- */
 
-static bool alter(const struct ns_target *source, const char *how)
+static bool alter(struct control *control, const struct ns_target *source, const char *how)
 {
     struct builder sql = {0};
     builder_add_text(&sql, "alter database ");
-    pg_add_identifier(&sql, bytes_of(source->conf->database));
+    pg_add_identifier(&sql, bytes_of(control_database_name(control->arena, source->conf->database)));
     builder_add_bytes(&sql, bytes_of(how));
     builder_add(&sql, "", 1);
     bool is_done =
@@ -91,7 +91,7 @@ bool move_site_end_sessions(struct control *control, const struct ns_target *sou
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(control_worker_role(control)));
+    pg_params_add_text(&params, bytes_of(control_worker_role(control, source->conf->database)));
     if (!control_query(
             control, source->pg, "ending sessions of servers",
             "select coalesce(array_agg(pid || ' ' || backend_start), '{}')::text from pg_stat_activity"
@@ -116,13 +116,14 @@ bool move_site_end_sessions(struct control *control, const struct ns_target *sou
 
 bool move_site_freeze(struct control *control, const struct ns_target *source)
 {
-    return alter(source, " set default_transaction_read_only = on") &&
+    return alter(control, source, " set default_transaction_read_only = on") &&
            move_site_end_sessions(control, source);
 }
 
 bool move_site_thaw(struct control *control, const struct ns_target *source)
 {
-    return alter(source, " reset default_transaction_read_only") && move_site_end_sessions(control, source);
+    return alter(control, source, " reset default_transaction_read_only") &&
+           move_site_end_sessions(control, source);
 }
 
 /* --- what is carried over --- */

@@ -22,6 +22,8 @@ struct creation {
     struct control *control;
     const char *code;
     const char *database; /* wanted; NULL: the recorded or the usual one */
+    const char *cell;     /* wanted; NULL: the recorded one, or that of z */
+    const char *name;     /* of the database, without its cell */
     const char *access;   /* wanted; NULL: the recorded one or closed */
     bool is_encrypted;
     const char *id_classes; /* wanted, separated by commas; NULL: none, or those that it has */
@@ -40,9 +42,15 @@ static bool choose_database(struct creation *creation, const struct namespace_co
 {
     const struct namespace_conf *present = ns_registry_find(confs, count, creation->code);
     const char *wanted = creation->database;
-    const char *usual = is_z(creation->code)
-                            ? creation->control->settings.z_database
-                            : arena_printf(creation->control->arena, "stampd_%s", creation->code);
+    struct arena *arena = creation->control->arena;
+    const char *usual = is_z(creation->code) ? creation->control->settings.z_database
+                                             : arena_printf(arena, "stampd_%s", creation->code);
+    if (creation->cell && !is_z(creation->code)) {
+        wanted = wanted ? wanted : present && *present->database ? present->database : usual;
+        wanted = control_database_name(arena, wanted);
+        if (*creation->cell)
+            wanted = arena_printf(arena, "%s@%s", wanted, creation->cell);
+    }
     if (present && !*present->database)
         present = NULL; /* malformed: it is rewritten */
     creation->text = present ? present->text : NO_BYTES;
@@ -71,7 +79,7 @@ static bool choose_database(struct creation *creation, const struct namespace_co
  * system's user. */
 static bool make_role(struct creation *creation, struct pg *pg)
 {
-    const char *role = control_worker_role(creation->control);
+    const char *role = control_worker_role(creation->control, creation->database);
     bool is_there;
     if (!ns_database_has_role(creation->control, pg, role, &is_there))
         return false;
@@ -90,7 +98,7 @@ static bool make_database(struct creation *creation, struct pg *pg)
         return false;
     if (is_there)
         return true;
-    if (!ns_database_execute(pg, "create database ", creation->database,
+    if (!ns_database_execute(pg, "create database ", creation->name,
                              " template template0 encoding 'UTF8' locale 'C.UTF-8'"))
         return false;
     printf("%s: made the database %s\n", creation->code, creation->database);
@@ -101,7 +109,7 @@ static bool alter_role(struct creation *creation, struct pg *pg, const char *rol
 {
     struct builder sql = {0};
     builder_add_text(&sql, " in database ");
-    pg_add_identifier(&sql, bytes_of(creation->database));
+    pg_add_identifier(&sql, bytes_of(creation->name));
     builder_printf(&sql, " set %s", setting);
     builder_add(&sql, "", 1);
     bool is_done = ns_database_execute(pg, "alter role ", role, sql.data);
@@ -114,12 +122,12 @@ static bool give_rights(struct creation *creation, struct pg *pg)
 {
     struct pg_result *result;
     struct builder sql = {0};
-    const char *role = control_worker_role(creation->control);
+    const char *role = control_worker_role(creation->control, creation->database);
     builder_add_text(&sql, " to ");
     pg_add_identifier(&sql, bytes_of(role));
     builder_add(&sql, "", 1);
-    bool is_done = ns_database_execute(pg, "revoke all on database ", creation->database, " from public") &&
-                   ns_database_execute(pg, "grant connect on database ", creation->database, sql.data) &&
+    bool is_done = ns_database_execute(pg, "revoke all on database ", creation->name, " from public") &&
+                   ns_database_execute(pg, "grant connect on database ", creation->name, sql.data) &&
                    control_query(creation->control, pg, "asking for the role's rights",
                                  "select current_setting('is_superuser') = 'on'", NULL, &result);
     builder_free(&sql);
@@ -134,7 +142,7 @@ static bool give_rights(struct creation *creation, struct pg *pg)
 /* The migrations grant the tables' rights to the role stampd; workers of another name become its members. */
 static bool join_role(struct creation *creation, struct pg *pg)
 {
-    const char *role = control_worker_role(creation->control);
+    const char *role = control_worker_role(creation->control, creation->database);
     return strcmp(role, "stampd") == 0 || ns_database_execute(pg, "grant stampd to ", role, "");
 }
 
@@ -253,7 +261,9 @@ static bool cmd_ns_create_create(struct creation *creation, const struct map_opt
                !choose_database(creation, confs, count) || !agree_on_encryption(creation)) {
         return false;
     }
-    if (!make_role(creation, maintenance) || !make_database(creation, maintenance) ||
+    creation->name = control_database_name(control->arena, creation->database);
+    if (!ns_database_open_cell(control, settings_cell_of(creation->database), &maintenance) ||
+        !make_role(creation, maintenance) || !make_database(creation, maintenance) ||
         !give_rights(creation, maintenance) || !fill_database(creation, &own))
         return false;
     if (!z) {
@@ -325,6 +335,8 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         OPTION_TEXT("database", "NAME", &creation.database, "Use this database (default: stampd_CODE)."),
+        OPTION_TEXT("cell", "NAME", &creation.cell,
+                    "Make the database in this cell, setting database.NAME (default: where z is)."),
         OPTION_TEXT("access", "closed|read|open|rules", &creation.access,
                     "Set what callers without a key may do: nothing (closed, the default), read (read), read "
                     "and write "
@@ -345,13 +357,20 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     if (creation.access && !namespace_is_access(creation.access))
         return message_end(CONTROL_WRONG, "ns create: --access %s: expected closed, read, open or rules",
                            creation.access);
+    if (creation.cell && is_z(creation.code))
+        return message_end(CONTROL_WRONG, "ns create: --cell: z is in the cell of the setting database");
     if (creation.is_encrypted && is_z(creation.code))
         return message_end(CONTROL_WRONG, "ns create: --encrypted: z cannot be encrypted");
     if (creation.id_classes && !creation.is_encrypted)
         return message_end(CONTROL_WRONG, "ns create: --encrypted-ids: expected with --encrypted");
     if (creation.id_classes && !check_id_classes(creation.id_classes))
         return CONTROL_WRONG;
-    if (!control_load_settings(control) || !cmd_ns_create_create(&creation, &map))
+    if (!control_load_settings(control))
+        return CONTROL_FAILED;
+    if (creation.cell && !settings_conninfo_of_cell(&control->settings, creation.cell))
+        return message_end(CONTROL_FAILED, "ns create: --cell %s: there is no setting database.%s",
+                           creation.cell, creation.cell);
+    if (!cmd_ns_create_create(&creation, &map))
         return CONTROL_FAILED;
     if (map.nginx_pid || *control->settings.nginx_reload)
         await_served(&creation);
@@ -387,8 +406,8 @@ static bool cmd_ns_create_drop(struct control *control, const char *code, const 
 {
     struct namespace_conf *confs;
     size_t count;
-    struct pg *z, *maintenance;
-    if (!ns_database_open_alone(control, &maintenance) || !ns_registry_open(control, &z) ||
+    struct pg *z, *maintenance, *alone;
+    if (!ns_database_open_alone(control, &alone) || !ns_registry_open(control, &z) ||
         !ns_registry_read(control, z, &confs, &count))
         return false;
     const struct namespace_conf *conf =
@@ -403,11 +422,13 @@ static bool cmd_ns_create_drop(struct control *control, const char *code, const 
                               code, code);
     bool is_there;
     if (!map_write(control, map, confs, count, code) ||
+        !ns_database_open_cell(control, settings_cell_of(database), &maintenance) ||
         !ns_database_exists(control, maintenance, database, &is_there))
         return false;
     if (is_there && !is_z(code))
         stored_files_remove_objects(control, database);
-    if (!ns_database_execute(maintenance, "drop database if exists ", database, " with (force)"))
+    if (!ns_database_execute(maintenance, "drop database if exists ",
+                             control_database_name(control->arena, database), " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);
     if (!remove_files(control, database))

@@ -12,9 +12,11 @@
 static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
 {
     struct pg_result *result;
-    if (!control_query(control, pg, database,
-                       "select pg_database_size(datname) from pg_database where datname = $1::text",
-                       PG_PARAMS(control->arena, PG_TEXT(bytes_of(database))), &result))
+    if (!control_query(
+            control, pg, database,
+            "select pg_database_size(datname) from pg_database where datname = $1::text",
+            PG_PARAMS(control->arena, PG_TEXT(bytes_of(control_database_name(control->arena, database)))),
+            &result))
         return false;
     *size_r = pg_rows(result) ? pg_get_i64(result, 0, 0) : -1; /* -1: there is no such database */
     return true;
@@ -53,6 +55,26 @@ struct uses {
     size_t count;
     bool is_known;
 };
+
+/* A connection for each cell that was asked for; the others are shown when one is away. */
+struct clusters {
+    const char *cells[SETTINGS_CELLS_MOST + 1];
+    struct pg *pgs[SETTINGS_CELLS_MOST + 1]; /* NULL: it is away */
+    size_t count;
+};
+
+static struct pg *find_cluster(struct control *control, struct clusters *clusters, const char *cell)
+{
+    size_t i = 0;
+    while (i < clusters->count && strcmp(clusters->cells[i], cell) != 0)
+        i++;
+    if (i == clusters->count && i < COUNT_OF(clusters->cells)) {
+        clusters->cells[clusters->count++] = cell;
+        if (!ns_database_open_cell(control, cell, &clusters->pgs[i]))
+            clusters->pgs[i] = NULL;
+    }
+    return i < clusters->count ? clusters->pgs[i] : NULL;
+}
 
 /* Not known: the file is that of another user. */
 static void read_uses(struct control *control, struct uses *uses_r)
@@ -112,10 +134,10 @@ static bool cmd_ns_list_list(struct control *control, bool is_json)
 {
     struct namespace_conf *confs;
     size_t count;
-    struct pg *z, *maintenance;
-    if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
-        !ns_database_open(control, &maintenance))
+    struct pg *z;
+    if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count))
         return false;
+    struct clusters clusters = {0};
     struct uses *uses = ARENA_NEW(control->arena, struct uses);
     bool is_whole = true;
     read_uses(control, uses);
@@ -125,8 +147,9 @@ static bool cmd_ns_list_list(struct control *control, bool is_json)
     for (size_t i = 0; i < count; i++) {
         const struct namespace_conf *conf = &confs[i];
         struct listed listed = {0};
-        if (!read_size(control, maintenance, conf->database, &listed.size))
-            return false;
+        struct pg *maintenance = find_cluster(control, &clusters, settings_cell_of(conf->database));
+        if (!maintenance || !read_size(control, maintenance, conf->database, &listed.size))
+            listed.size = -1;
         if (listed.size >= 0 && !read_inside(control, conf->database, &listed.schema, &listed.documents))
             listed.size = -1;
         find_use(uses, conf->code, &listed);

@@ -132,14 +132,20 @@ bool ns_registry_check_code(const char *command, const char *code)
 
 /* --- ns database --- */
 
-bool ns_database_open(struct control *control, struct pg **pg_r)
+bool ns_database_open_cell(struct control *control, const char *cell, struct pg **pg_r)
 {
-    enum fault fault = control_connect(control, "postgres", pg_r);
+    const char *at = *cell ? "@" : "";
+    enum fault fault = control_connect(control, arena_printf(control->arena, "postgres%s%s", at, cell), pg_r);
     if (fault == FAULT_ODATABASE)
-        fault = control_connect(control, "template1", pg_r);
+        fault = control_connect(control, arena_printf(control->arena, "template1%s%s", at, cell), pg_r);
     if (fault == FAULT_ODATABASE)
         message_print("neither postgres nor template1 is a database here");
     return fault == FAULT_NONE;
+}
+
+bool ns_database_open(struct control *control, struct pg **pg_r)
+{
+    return ns_database_open_cell(control, "", pg_r);
 }
 
 bool ns_database_open_alone(struct control *control, struct pg **pg_r)
@@ -173,8 +179,8 @@ static bool exists(struct control *control, struct pg *pg, const char *sql, cons
 
 bool ns_database_exists(struct control *control, struct pg *pg, const char *database, bool *exists_r)
 {
-    return exists(control, pg, "select exists (select from pg_database where datname = $1::text)", database,
-                  exists_r);
+    return exists(control, pg, "select exists (select from pg_database where datname = $1::text)",
+                  control_database_name(control->arena, database), exists_r);
 }
 
 bool ns_database_has_role(struct control *control, struct pg *pg, const char *role, bool *exists_r)

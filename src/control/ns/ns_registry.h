@@ -50,7 +50,9 @@ MUST_USE bool ns_registry_connect(struct control *control, const char *code, str
 
 /* Connects to a database that belongs to no namespace, to create and drop others; on failure reports why. */
 MUST_USE bool ns_database_open(struct control *control, struct pg **pg_r);
-/* The same, under a lock that excludes other such stampctl processes until the end of the program. */
+/* The same in a cell. */
+MUST_USE bool ns_database_open_cell(struct control *control, const char *cell, struct pg **pg_r);
+/* The first, under a lock that excludes other such stampctl processes until the end of the program. */
 MUST_USE bool ns_database_open_alone(struct control *control, struct pg **pg_r);
 /* Runs `before` + the name, quoted as an identifier, + `after`; on failure reports why. */
 MUST_USE bool ns_database_execute(struct pg *pg, const char *before, const char *name, const char *after);

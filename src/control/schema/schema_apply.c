@@ -12,6 +12,7 @@
 #include "edge/json/json.h"
 #include "store/documents/reservations.h"
 #include "store/documents/rewriting.h"
+#include "store/proof.h"
 #include "store/refusal.h"
 #include "store/statements.h"
 
@@ -169,6 +170,8 @@ struct schema_claims {
     struct schema_refusal refusal;
 };
 
+enum { PROOF_MS = 10000 };
+
 static enum fault schema_claims_prepare(struct pg *pg)
 {
     const struct pg_statement needed[] = {
@@ -191,8 +194,8 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
             return FAULT_NONE;
         }
     const char *name = arena_copy(arena, database.data, database.size);
-    enum fault fault =
-        FAULT_FIRST(control_connect(reserving->control, name, pg_r), schema_claims_prepare(*pg_r));
+    enum fault fault = FAULT_FIRST(control_connect(reserving->control, name, pg_r),
+                                   schema_claims_prepare(*pg_r), proof_begin(*pg_r, arena, PROOF_MS, NULL));
     if (fault)
         return fault;
     struct session *session = ARENA_NEW(arena, struct session);
@@ -204,10 +207,6 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
 /* `pg` fills the namespace whose database it is connected to.  On failure reports why. */
 static bool schema_claims_open(struct control *control, struct pg *pg, struct schema_claims **reserving_r)
 {
-    struct pg_result *row;
-    if (!control_query(control, pg, "reading the name of the database", "select current_database()::text",
-                       NULL, &row))
-        return false;
     if (schema_claims_prepare(pg))
         return message_refuse("preparing claims: %s", pg_message(pg));
     struct schema_claims *reserving = ARENA_NEW(control->arena, struct schema_claims);
@@ -215,7 +214,7 @@ static bool schema_claims_open(struct control *control, struct pg *pg, struct sc
     reserving->sessions = (struct reservation_sessions){.use = use,
                                                         .whose = reserving,
                                                         .z = bytes_of(control->settings.z_database),
-                                                        .database = pg_get_text(row, 0, 0)};
+                                                        .database = bytes_of(pg_database(pg))};
     *reserving_r = reserving;
     return true;
 }
@@ -292,7 +291,8 @@ static bool run_locked_once(struct control *control, struct pg *pg, const struct
     enum fault fault = pg_execute(pg, sql);
     if (fault || !has_searches)
         return !fault;
-    *is_refused_r = !schema_searches_sql_make(control, pg, step->searches, control_worker_role(control));
+    *is_refused_r =
+        !schema_searches_sql_make(control, pg, step->searches, control_worker_role(control, pg_database(pg)));
     return !*is_refused_r && pg_execute(pg, "commit") == FAULT_NONE;
 }
 

@@ -497,8 +497,10 @@ static bool check_releases(const struct schema *applied, const struct schema *wa
 bool schema_plan_make(struct control *control, struct pg *pg, const struct schema *wanted,
                       struct schema_plan *plan_r)
 {
-    struct planning planning = {
-        .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
+    struct planning planning = {.control = control,
+                                .arena = control->arena,
+                                .role = control_worker_role(control, pg_database(pg)),
+                                .plan = plan_r};
     if (!schema_plan_read_applied(control, pg, plan_r) ||
         !schema_catalog_read(control, pg, &planning.catalog) || !check_releases(plan_r->applied, wanted) ||
         !schema_plan_indexes_may(&planning, pg, wanted))

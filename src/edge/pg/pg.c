@@ -18,6 +18,7 @@ struct pg {
     int64_t answer_timeout_ms;
     bool is_broken, is_busy;
     struct pg_patience patience;
+    char database[PG_DATABASE_SIZE];
     char sqlstate[6];
     char message[400];
     char detail[8192]; /* of the last error raised by one of our functions (ST…) */
@@ -84,6 +85,16 @@ void *pg_state(struct pg *pg, enum pg_use use, size_t size, void (*end)(void *))
         state->end = end;
     }
     return state->data;
+}
+
+void pg_note_database(struct pg *pg, const char *database)
+{
+    snprintf(pg->database, sizeof pg->database, "%s", database);
+}
+
+const char *pg_database(const struct pg *pg)
+{
+    return pg->database;
 }
 
 PGconn *pg_connection(const struct pg *pg)

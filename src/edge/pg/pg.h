@@ -22,8 +22,8 @@ struct pg_statement {
 };
 
 struct pg_options {
-    const char *conninfo;      /* without dbname; may be "" */
-    const char *database;      /* dbname */
+    const char *conninfo;      /* without dbname; may be ""; NULL: the cell is not known */
+    const char *database;      /* dbname; what follows an @ names its cell, for messages */
     const char *name;          /* of the session in pg_stat_activity, unless conninfo has one; NULL: stampd */
     const char *role_settings; /* value of libpq's `options`: "-c jit=off …"; may be "" */
     int connect_timeout_s;
@@ -36,6 +36,8 @@ struct pg_options {
 /* Connects to a primary only.  FAULT_XAWAY: not reached; FAULT_ODATABASE: no such database (3D000), or its
  * encoding is not UTF-8; FAULT_XDATABASE: a pooler drops the settings of sessions.  Logged once. */
 MUST_USE enum fault pg_open(const struct pg_options *options, struct pg **pg_r);
+/* As pg_open got it, with its cell; a longer one is cut. */
+const char *pg_database(const struct pg *pg);
 /* Prepares the statements of this table, which outlives the connection, on their first use: within a
  * pipeline, or in a round trip of their own elsewhere.  A connection has one such table. */
 void pg_prepare_on_use(struct pg *pg, const struct pg_statement *statements, size_t count);

@@ -44,7 +44,7 @@ static enum pg_progress pg_async_give_up(struct pg *pg, enum fault fault, enum f
 static bool try_next_host(struct pg *pg, const struct pg_options *options)
 {
     struct async *async = async_of(pg);
-    if (async->host + 1 >= pg_hosts_count(options->conninfo))
+    if (!options->conninfo || async->host + 1 >= pg_hosts_count(options->conninfo))
         return false;
     pg_replace_connection(pg, pg_connect_begin(options, ++async->host));
     set_connect_deadline(pg, options);

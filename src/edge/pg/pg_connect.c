@@ -12,12 +12,14 @@
 
 /* A number that only this connection has: that it arrives shows that the settings do. */
 enum { NONCE_BYTES = 8, NONCE_DIGITS = 2 * NONCE_BYTES };
+enum { NAME_BYTES = 256 }; /* of a database: PostgreSQL takes 63 */
 
 /* `host`: one of several, NULL: all of them. */
 static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, const char *nonce,
                                 const struct pg_host *host)
 {
-    char timeout[16], settings[1024];
+    char timeout[16], settings[1024], database[NAME_BYTES];
+    snprintf(database, sizeof database, "%.*s", (int)strcspn(options->database, "@"), options->database);
     snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
     int size = snprintf(settings, sizeof settings,
                         "-c statement_timeout=%lld -c lock_timeout=%lld -c stampd.session=%s %s",
@@ -30,7 +32,7 @@ static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, co
         {"host", host ? host->host : NULL},
         {"hostaddr", host ? host->hostaddr : NULL},
         {"port", host ? host->port : NULL},
-        {"dbname", options->database},
+        {"dbname", database},
         {"options", settings},
         {"connect_timeout", timeout},
         {"client_encoding", "UTF8"},
@@ -50,9 +52,24 @@ static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, co
     return waits ? PQconnectdbParams(keywords, values, 1) : PQconnectStartParams(keywords, values, 1);
 }
 
+static bool pg_knows_cell(const struct pg_options *options)
+{
+    if (options->conninfo)
+        return true;
+    log_often(LOG_LEVEL_ERROR, "cell", "database=%s: the settings have no line database.%s",
+              options->database, options->database + strcspn(options->database, "@") + 1);
+    return false;
+}
+
 PGconn *pg_connect_begin(const struct pg_options *options, int number)
 {
     struct pg_host host;
+    if (!pg_knows_cell(options)) {
+        const struct pg_options none = {.conninfo = "port=0", /* which libpq refuses at once */
+                                        .database = options->database,
+                                        .role_settings = options->role_settings};
+        return begin_pg_connect(&none, false, "", NULL);
+    }
     if (pg_hosts_count(options->conninfo) == 1)
         return begin_pg_connect(options, false, "", NULL);
     pg_hosts_get(options->conninfo, number, &host);
@@ -144,6 +161,7 @@ static enum fault open_at(const struct pg_options *options, const struct pg_host
         connect_verbosely(connection);
 
     *pg_r = pg_create(connection, options->statement_timeout_ms);
+    pg_note_database(*pg_r, options->database);
     return FAULT_FIRST(pg_connect_judge(*pg_r, options), check_settings(*pg_r, options, nonce));
 }
 
@@ -186,6 +204,9 @@ static enum fault open_one_by_one(const struct pg_options *options, int count, s
 
 enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
 {
+    *pg_r = NULL;
+    if (!pg_knows_cell(options)) /* not ODATABASE: commits may be under way there */
+        return FAULT_XAWAY;
     enum fault fault = open_at(options, NULL, pg_r);
     if (!fault)
         return FAULT_NONE;

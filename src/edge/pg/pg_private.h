@@ -21,6 +21,8 @@ enum {
 /* `connection` NULL: out of memory. */
 struct pg *pg_create(PGconn *connection, int64_t statement_timeout_ms) __attribute__((returns_nonnull));
 PGconn *pg_connection(const struct pg *pg);
+enum { PG_DATABASE_SIZE = 64 }; /* with the NUL */
+void pg_note_database(struct pg *pg, const char *database);
 /* In place of an attempt to connect that has failed; `connection` NULL: out of memory. */
 void pg_replace_connection(struct pg *pg, PGconn *connection);
 bool pg_is_connected(const struct pg *pg);

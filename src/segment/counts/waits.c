@@ -62,20 +62,26 @@ bool waits_gives_up(const struct segment *segment, int64_t workers, int64_t now_
            before < others + 1 - most_of(workers);
 }
 
-void waits_note_silence(struct segment *segment, int64_t until_ms)
+_Atomic int64_t *waits_silence(const struct segment *segment, int cell)
 {
-    atomic_store(&segment->waits->silent_until_ms, until_ms);
+    assert(cell >= 0 && cell < CELLS_MOST);
+    return &segment->waits->silent_until_ms[cell];
 }
 
-void waits_note_answer(struct segment *segment)
+void waits_note_silence(struct segment *segment, int cell, int64_t until_ms)
 {
-    if (atomic_load(&segment->waits->silent_until_ms)) /* the line of the cache is that of all readers */
-        atomic_store(&segment->waits->silent_until_ms, 0);
+    atomic_store(waits_silence(segment, cell), until_ms);
 }
 
-bool waits_is_silent(const struct segment *segment, int64_t now_ms)
+void waits_note_answer(struct segment *segment, int cell)
 {
-    return now_ms < atomic_load(&segment->waits->silent_until_ms);
+    if (atomic_load(waits_silence(segment, cell))) /* the line of the cache is that of all readers */
+        atomic_store(waits_silence(segment, cell), 0);
+}
+
+bool waits_is_silent(const struct segment *segment, int cell, int64_t now_ms)
+{
+    return now_ms < atomic_load(waits_silence(segment, cell));
 }
 
 size_t waits_size(const struct board_sizes *sizes UNUSED)

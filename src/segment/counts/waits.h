@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 
+#include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/segment.h"
 
@@ -26,7 +27,7 @@ struct waits {
     struct waits_slot {
         _Alignas(64) _Atomic int64_t since_ms; /* monotonic; 0: it does not wait */
     } slots[PROCESSES_MOST];
-    _Atomic int64_t silent_until_ms; /* monotonic */
+    _Atomic int64_t silent_until_ms[CELLS_MOST]; /* monotonic; of each cell */
 };
 
 /* `since_ms`, monotonic: in the future for a commit that may take until then. */
@@ -40,12 +41,14 @@ MUST_USE bool waits_gives_up(const struct segment *segment, int64_t workers, int
 /* Since when the process waits for a commit, monotonic; 0: it does not. */
 int64_t waits_since_ms(const struct segment *segment, int index);
 
-/* By the relay: PostgreSQL has not answered in time; it holds until `until_ms`, monotonic, since the relay
- * may die. */
-void waits_note_silence(struct segment *segment, int64_t until_ms);
+/* By the relay: PostgreSQL of the cell has not answered in time; it holds until `until_ms`, monotonic, since
+ * the relay may die. */
+void waits_note_silence(struct segment *segment, int cell, int64_t until_ms);
 /* By the relay: it has answered, or refused. */
-void waits_note_answer(struct segment *segment);
-MUST_USE bool waits_is_silent(const struct segment *segment, int64_t now_ms);
+void waits_note_answer(struct segment *segment, int cell);
+MUST_USE bool waits_is_silent(const struct segment *segment, int cell, int64_t now_ms);
+/* Until when it is silent, monotonic ms. */
+_Atomic int64_t *waits_silence(const struct segment *segment, int cell);
 
 /* For board.c. */
 size_t waits_size(const struct board_sizes *sizes);

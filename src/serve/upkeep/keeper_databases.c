@@ -18,7 +18,7 @@ static const struct pg_statement namespaces = {
 enum fault keeper_databases_open(const struct settings *settings, const char *database, struct pg **pg_r)
 {
     const struct pg_options options = {
-        .conninfo = settings->database,
+        .conninfo = settings_conninfo(settings, database),
         .database = database,
         .name = "stampd keeper",
         .role_settings = "",

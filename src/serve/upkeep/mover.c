@@ -226,6 +226,9 @@ static bool mover_send(struct moves *moves, const struct file_move *move)
     hex_write(random, sizeof random, token);
     token[TOKEN] = '\0';
     snprintf(name, sizeof name, "%s/%s-%s", moves->database, move->sha, token);
+    char *cell = strchr(name, '@'); /* which an address would have in another form */
+    if (cell)
+        *cell = '.';
     const struct file_move named = {move->sha, move->size, move->store, name};
     if (!prepare_file(moves, &named, &file))
         return false;

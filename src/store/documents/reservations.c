@@ -3,10 +3,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/proof.h"
 #include "store/statements.h"
 
 /* How often a reservation is retried after a conflicting one was dropped. */
-enum { TRIES = 4 };
+enum { TRIES = 4, PROOF_MS = 10000 };
 
 /* Columns of GLOBAL_CHANGES and of GLOBAL_RESERVE. */
 enum { CLASS, NAME, VALUE, ID };
@@ -130,6 +131,23 @@ static enum fault settle_one(struct reservations *reservations, const struct res
 
 /* --- reserving ----------------------------------------------------------------------------------- */
 
+static bool is_in_a_cell(struct bytes database)
+{
+    return memchr(database.data, '@', database.size);
+}
+
+/* The reservation does not wait for its own commit: the one that follows it on the same server does.  That of
+ * a namespace in another cell follows on another server. */
+static enum fault make_durable(const struct reservations *reservations,
+                               const struct reservation_sessions *sessions)
+{
+    struct pg *pg;
+    if (!is_in_a_cell(sessions->database))
+        return FAULT_NONE;
+    return FAULT_FIRST(sessions->use(sessions->whose, sessions->z, &pg),
+                       proof_run(pg, reservations->arena, PROOF_MS));
+}
+
 static enum fault claim_once(struct reservations *reservations, const struct reservation_sessions *sessions,
                              bool *is_done_r)
 {
@@ -140,6 +158,8 @@ static enum fault claim_once(struct reservations *reservations, const struct res
                   PG_TEXTS(reservations->values, reservations->count), PG_TEXT(sessions->database));
     *is_done_r = true;
     enum fault fault = reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, params, &rows);
+    if (!fault)
+        fault = make_durable(reservations, sessions);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {
         reservations->number = pg_get_i64(rows, row, NUMBER);
         if (pg_is_null(rows, row, PLACE))

@@ -21,6 +21,7 @@
 
 /* The source of sessions; all statements of the server's table are prepared in them. */
 struct reservation_sessions {
+    /* A session on which proof_begin has been called. */
     MUST_USE enum fault (*use)(void *whose, struct bytes database, struct pg **pg_r);
     /* A statement has failed there: the session may be unusable.  NULL: no callback. */
     void (*failed)(void *whose, struct bytes database);
