@@ -122,7 +122,9 @@ libstampd_a_SOURCES = \
 	src/control/journal_shell.c src/control/journal_shell.h \
 	src/control/message.c src/control/message.h \
 	src/control/move/cmd_ns_move.c \
+	src/control/move/move_keys.c src/control/move/move_keys.h \
 	src/control/move/move_site.c src/control/move/move_site.h \
+	src/control/move/ns_mover.c src/control/move/ns_mover.h \
 	src/control/nginx/cmd_nginx.c \
 	src/control/nginx/directive.c src/control/nginx/directive.h \
 	src/control/nginx/homes.c src/control/nginx/homes.h \

@@ -16,6 +16,8 @@ struct control {
     const char *config;         /* path of stampd's settings */
     const char *admin_conninfo; /* --admin-conninfo, or NULL: setting `database` without its user; in other
                                    cells the host and port are those of their settings */
+    const char *place; /* where ns_registry_connect finds the database of a namespace that moves to another
+                          cell; NULL: where its configuration says */
     struct settings settings;
     bool has_settings;
     enum control_status status; /* of a command whose options end it */

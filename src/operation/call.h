@@ -139,6 +139,7 @@ struct call {
     uint64_t client;        /* the client: address_client of STAMPD_CLIENT; 0: no limit per client applies */
     struct bytes ns;        /* code of the namespace, from nginx */
     struct bytes database;  /* its database, from nginx's map; empty: nginx does not know the namespace */
+    bool is_placed;         /* its cell was compared with the configuration: access_place */
     struct bytes operation; /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */
     size_t path_count;

@@ -113,8 +113,9 @@ enum fault files_answer(struct worker_context *worker_context, struct call *call
     enum fault fault = z < 0 ? FAULT_BINTERNAL : access_configuration(worker_context, call, &conf);
     if (fault)
         return fault;
-    if (!access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
-        return access_refuse_name(call, reply);
+    fault = access_place(worker_context->settings, &conf, call);
+    if (fault)
+        return fault == FAULT_NNAMESPACE ? access_refuse_name(call, reply) : fault;
     if (access_refuse_state(worker_context->settings, &conf, call->database, true))
         return reply_fault(
             call, reply, FAULT_OGONE,

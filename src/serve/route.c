@@ -85,9 +85,10 @@ static enum fault answer_ping(struct worker_context *worker_context, struct call
     const char *database = "?";
     bool has_key;
     bool is_known = !access_configuration(worker_context, call, &conf);
-    if (is_known && !access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
-        return access_refuse_name(call, reply);
-    enum fault fault = access_check_keys(worker_context, call, reply, &has_key);
+    enum fault fault = is_known ? access_place(worker_context->settings, &conf, call) : FAULT_NONE;
+    if (fault)
+        return fault == FAULT_NNAMESPACE ? access_refuse_name(call, reply) : fault;
+    fault = access_check_keys(worker_context, call, reply, &has_key);
     if (fault)
         return fault;
     bool is_gone = is_known && conf.state == NS_GONE; /* its database may have been dropped */

@@ -16,8 +16,8 @@ LONGEST = ['client_js', 'demo', 'failover', 'altered', 'isolated', 'object_death
 QUICK = ['documents', 'mutations', 'collections', 'resources', 'http', 'access', 'rules', 'tasks', 'live', 'records', 'stampctl', 'restore']
 
 # Files that need a feature of the build, HAVE_… in its config.h: skipped without it.
-NEEDS = {'ARCHIVES': ['archive_files', 'attachment_full_disk', 'backup_objects', 'configurations_checked', 'couchdb_live', 'encrypted_ids',
-                      'encrypted_ids_script', 'encryption', 'export', 'import', 'import_couchdb', 'import_firestore', 'move', 'move_derived',
+NEEDS = {'ARCHIVES': ['archive_files', 'attachment_full_disk', 'backup_objects', 'cells', 'configurations_checked', 'couchdb_live', 'encrypted_ids',
+                      'encrypted_ids_script', 'encryption', 'export', 'import', 'import_couchdb', 'import_firestore', 'move', 'move_cells', 'move_derived',
                       'object_moves', 'object_places', 'object_stores', 'pouchdb_server', 'sealed_files', 'sealed_move', 'sealed_objects', 'sealed_values',
                       'thumbnail_sweep', 'units', 'verify', 'volumes'],
          'PASSKEYS': ['passkeys', 'account_mails', 'isolation', 'encrypted_ids_script', 'protocol'],

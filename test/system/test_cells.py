@@ -1,6 +1,7 @@
 """Namespaces in several PostgreSQL clusters: the settings have a line database.NAME for each cell besides that of z."""
 import pytest
 
+from cell import Cluster, create
 from listener import Listener
 from stack import Stack, refused, run_program, wait_until
 from test_attachment_http import fetch, store
@@ -12,30 +13,12 @@ STACK = {'workers': 3}
 NAME = ('Note', 'a')
 
 
-class Cluster(Stack):
-    """The PostgreSQL of a stack without the rest: another cell."""
-
-    def start(self):
-        self.step('postgres', 'create')
-        self.step('postgres', 'start')
-        return self
-
-    @property
-    def cell(self):
-        return f'host={self.database} user=stampd'
-
-
 @pytest.fixture(scope='module')
 def west(stack):
     with Cluster('west') as cluster:
         stack.set(**{'database.west': cluster.cell})
         create(stack, 'far', '--cell', 'west', '--access', 'open')
         yield cluster
-
-
-def create(stack, code, *words):
-    stack.admin('ns', 'create', code, *words)
-    stack.reload_nginx()
 
 
 def note(n, id_=NAME[1]):

@@ -444,8 +444,8 @@ static bool store_configuration(struct import *import)
     struct archive_reader *reader;
     struct builder bytes = {0};
     struct bytes name;
-    if (import->done.is_merge || import->options->keeps_configuration)
-        return true;
+    if (import->done.is_merge || import->options->keeps_configuration || import->control->place)
+        return true; /* of `place`: z is the same */
     /* the state was set meanwhile, by another session */
     if (!ns_registry_connect(import->control, import->options->code, &import->target))
         return false;

@@ -268,6 +268,36 @@ static bool read_member(struct control *control, const struct namespace_conf *co
     return true;
 }
 
+/* With an arena of its own: the lock ends with its connection. */
+bool cmd_ns_place(const struct control *control, const char *code, const char *database,
+                  const struct map_options *map)
+{
+    struct pg *z;
+    struct namespace_list registry;
+    struct control own = *control;
+    own.arena = arena_create("place");
+    const struct namespace_conf *conf = open_alone(&own, code, &z);
+    bool is_done =
+        conf &&
+        (!database ||
+         ns_registry_store(&own, z, code, namespace_set_member(own.arena, conf->text, "database", database)));
+    is_done = is_done && servers_await(&own, z) && open_registry(&own, &registry) &&
+              map_write(&own, map, registry.confs, registry.count, NULL);
+    arena_destroy(own.arena);
+    return is_done;
+}
+
+bool cmd_ns_is_free(struct control *control, const char *database, const char *code)
+{
+    struct namespace_list registry;
+    if (!open_registry(control, &registry))
+        return false;
+    for (size_t i = 0; i < registry.count; i++)
+        if (strcmp(registry.confs[i].database, database) == 0 && strcmp(registry.confs[i].code, code) != 0)
+            return message_refuse("%s is the database of namespace %s", database, registry.confs[i].code);
+    return true;
+}
+
 bool cmd_ns_read(struct control *control, const char *code, const char *member, const struct json **value_r)
 {
     struct namespace_list registry;

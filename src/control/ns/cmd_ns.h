@@ -44,6 +44,18 @@ MUST_USE bool cmd_ns_edit(struct control *control, const char *code, const char 
  * excludes other stampctl processes.  False: failed, and reported. */
 MUST_USE bool cmd_ns_set_state(const struct control *control, const char *code, enum ns_state state,
                                const char *message);
+/* Names the database of a namespace, NULL: that it has, and returns when all servers obey and nginx's map has
+ * it.  False: failed, and reported. */
+MUST_USE bool cmd_ns_place(const struct control *control, const char *code, const char *database,
+                           const struct map_options *map);
+/* Is the database none of another namespace's?  False: reported. */
+MUST_USE bool cmd_ns_is_free(struct control *control, const char *database, const char *code);
+/* Makes the database of a namespace, or completes it: role, rights, schema; encrypted when `id_classes` is
+ * not NULL, the classes with encrypted ids, separated by commas.  False: failed, and reported. */
+MUST_USE bool cmd_ns_create_database(struct control *control, const char *code, const char *database,
+                                     const char *id_classes);
+/* Drops a database of a namespace that it has left, with its files.  False: failed, and reported. */
+MUST_USE bool cmd_ns_drop_database(struct control *control, const char *code, const char *database);
 /* A member of a namespace's configuration, with its own members or elements; NULL: absent.  False: failed,
  * and reported. */
 MUST_USE bool cmd_ns_read(struct control *control, const char *code, const char *member,

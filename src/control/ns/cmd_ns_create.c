@@ -218,6 +218,28 @@ static bool fill_database(struct creation *creation, struct pg **pg_r)
            join_role(creation, *pg_r) && encrypt(creation, *pg_r);
 }
 
+static bool complete_database(struct creation *creation, struct pg **own_r)
+{
+    struct pg *maintenance;
+    struct control *control = creation->control;
+    creation->name = control_database_name(control->arena, creation->database);
+    return ns_database_open_cell(control, settings_cell_of(creation->database), &maintenance) &&
+           make_role(creation, maintenance) && make_database(creation, maintenance) &&
+           give_rights(creation, maintenance) && fill_database(creation, own_r);
+}
+
+bool cmd_ns_create_database(struct control *control, const char *code, const char *database,
+                            const char *id_classes)
+{
+    struct pg *own;
+    struct creation creation = {.control = control,
+                                .code = code,
+                                .database = database,
+                                .is_encrypted = id_classes,
+                                .id_classes = id_classes};
+    return complete_database(&creation, &own);
+}
+
 static bool cmd_ns_create_record(struct creation *creation, struct pg *z)
 {
     struct arena *arena = creation->control->arena;
@@ -247,11 +269,11 @@ static bool cmd_ns_create_create(struct creation *creation, const struct map_opt
     struct control *control = creation->control;
     struct namespace_conf *confs = NULL;
     size_t count = 0;
-    struct pg *z = NULL, *maintenance, *own;
+    struct pg *z = NULL, *alone, *own;
     /* before a database is made, which would be completed without encryption if the option is forgotten */
     if (creation->is_encrypted && !ns_keys_need_site(control))
         return false;
-    if (!ns_database_open_alone(control, &maintenance))
+    if (!ns_database_open_alone(control, &alone))
         return false;
     if (is_z(creation->code)) { /* z's record of itself can be read only once z exists */
         creation->database = creation->database ? creation->database : control->settings.z_database;
@@ -261,10 +283,7 @@ static bool cmd_ns_create_create(struct creation *creation, const struct map_opt
                !choose_database(creation, confs, count) || !agree_on_encryption(creation)) {
         return false;
     }
-    creation->name = control_database_name(control->arena, creation->database);
-    if (!ns_database_open_cell(control, settings_cell_of(creation->database), &maintenance) ||
-        !make_role(creation, maintenance) || !make_database(creation, maintenance) ||
-        !give_rights(creation, maintenance) || !fill_database(creation, &own))
+    if (!complete_database(creation, &own))
         return false;
     if (!z) {
         z = own;
@@ -400,13 +419,29 @@ static bool remove_files(struct control *control, const char *database)
     return !fault;
 }
 
+bool cmd_ns_drop_database(struct control *control, const char *code, const char *database)
+{
+    struct pg *maintenance;
+    bool is_there;
+    if (!ns_database_open_cell(control, settings_cell_of(database), &maintenance) ||
+        !ns_database_exists(control, maintenance, database, &is_there))
+        return false;
+    if (is_there && !is_z(code))
+        stored_files_remove_objects(control, database);
+    if (!ns_database_execute(maintenance, "drop database if exists ",
+                             control_database_name(control->arena, database), " with (force)"))
+        return false;
+    printf("%s: dropped the database %s\n", code, database);
+    return remove_files(control, database);
+}
+
 /* First nginx stops sending requests there, then the data are dropped, then the record of them: an
  * interrupted run can be resumed. */
 static bool cmd_ns_create_drop(struct control *control, const char *code, const struct map_options *map)
 {
     struct namespace_conf *confs;
     size_t count;
-    struct pg *z, *maintenance, *alone;
+    struct pg *z, *alone;
     if (!ns_database_open_alone(control, &alone) || !ns_registry_open(control, &z) ||
         !ns_registry_read(control, z, &confs, &count))
         return false;
@@ -420,18 +455,7 @@ static bool cmd_ns_create_drop(struct control *control, const char *code, const 
     if (!*database)
         return message_refuse("%s: its configuration names no database; `stampctl ns create %s` mends it",
                               code, code);
-    bool is_there;
-    if (!map_write(control, map, confs, count, code) ||
-        !ns_database_open_cell(control, settings_cell_of(database), &maintenance) ||
-        !ns_database_exists(control, maintenance, database, &is_there))
-        return false;
-    if (is_there && !is_z(code))
-        stored_files_remove_objects(control, database);
-    if (!ns_database_execute(maintenance, "drop database if exists ",
-                             control_database_name(control->arena, database), " with (force)"))
-        return false;
-    printf("%s: dropped the database %s\n", code, database);
-    if (!remove_files(control, database))
+    if (!map_write(control, map, confs, count, code) || !cmd_ns_drop_database(control, code, database))
         return false;
     return is_z(code) || (free_values(control, z, database) && resource_store_drop(control, z, code) &&
                           ns_registry_store(control, z, code, NO_BYTES));

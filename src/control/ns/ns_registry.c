@@ -90,6 +90,16 @@ const struct namespace_conf *ns_registry_require(const struct namespace_conf *co
     return conf;
 }
 
+/* Nobody is served there. */
+static const struct namespace_conf *place_conf(struct control *control, const struct namespace_conf *conf)
+{
+    struct namespace_conf *placed = ARENA_NEW(control->arena, struct namespace_conf);
+    *placed = *conf;
+    placed->database = control->place;
+    placed->state = NS_OFF;
+    return placed;
+}
+
 bool ns_registry_connect(struct control *control, const char *code, struct ns_target *target_r)
 {
     struct namespace_conf *confs;
@@ -99,6 +109,8 @@ bool ns_registry_connect(struct control *control, const char *code, struct ns_ta
     target_r->conf = ns_registry_require(confs, count, code);
     if (!target_r->conf)
         return false;
+    if (control->place)
+        target_r->conf = place_conf(control, target_r->conf);
     enum fault fault = control_connect(control, target_r->conf->database, &target_r->pg);
     if (fault == FAULT_ODATABASE)
         message_print("%s: the database %s does not exist", code, target_r->conf->database);

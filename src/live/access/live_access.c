@@ -136,8 +136,8 @@ enum fault live_access_judge(const struct live_access *access, const struct sett
                              struct bytes code, struct bytes database, bool is_administrator)
 {
     const struct ns_conf *conf = &access->conf;
-    if (!access_is_namespace(settings, conf, code, database))
-        return FAULT_NNAMESPACE;
+    if (!access_is_namespace(settings, conf, code, database)) /* a client comes again, to the other cell */
+        return access_has_moved(conf, code, database) ? FAULT_XAWAY : FAULT_NNAMESPACE;
     enum fault fault = access_refuse_state(settings, conf, database, is_administrator);
     if (fault)
         return fault;

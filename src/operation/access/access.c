@@ -62,6 +62,30 @@ bool access_is_namespace(const struct settings *settings, const struct ns_conf *
     return conf->database.size && bytes_equal(conf->database, database);
 }
 
+static struct bytes name_of(struct bytes database)
+{
+    const char *at = memchr(database.data, '@', database.size);
+    return (struct bytes){database.data, at ? (size_t)(at - database.data) : database.size};
+}
+
+bool access_has_moved(const struct ns_conf *conf, struct bytes code, struct bytes database)
+{
+    return !is_code_of_z(code) && conf->database.size && database.size &&
+           !bytes_equal(conf->database, database) && bytes_equal(name_of(conf->database), name_of(database));
+}
+
+enum fault access_place(const struct settings *settings, const struct ns_conf *conf, struct call *call)
+{
+    bool is_first = !call->is_placed;
+    call->is_placed = true;
+    if (!is_database_of_z(settings, call->database) && access_has_moved(conf, call->ns, call->database)) {
+        if (!is_first)
+            return FAULT_XAWAY;
+        call->database = arena_keep(call->arena, conf->database);
+    }
+    return access_is_namespace(settings, conf, call->ns, call->database) ? FAULT_NONE : FAULT_NNAMESPACE;
+}
+
 enum access_level access_level(const struct settings *settings, const struct ns_conf *conf,
                                struct bytes database, bool is_administrator)
 {
@@ -238,8 +262,9 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     if (fault)
         return fault;
     const struct ns_conf conf = with_those_of_z(own, z);
-    if (!access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
-        return access_refuse_name(call, reply);
+    fault = access_place(worker_context->settings, &conf, call);
+    if (fault)
+        return fault == FAULT_NNAMESPACE ? access_refuse_name(call, reply) : fault;
     take_queue_key(call, own->conf.workers);
     call->quotas = conf.quotas;
     bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;

@@ -43,6 +43,13 @@
  * configuration, is identified by its code and database together. */
 MUST_USE bool access_is_namespace(const struct settings *settings, const struct ns_conf *conf,
                                   struct bytes code, struct bytes database);
+/* The same of a call.  nginx may have a former map: if the database has moved to another cell, the first time
+ * the call gets it.  FAULT_NNAMESPACE: it is no namespace, or not its database; FAULT_XAWAY: it has moved
+ * meanwhile. */
+MUST_USE enum fault access_place(const struct settings *settings, const struct ns_conf *conf,
+                                 struct call *call);
+/* Are both the same database, but for the cell? */
+bool access_has_moved(const struct ns_conf *conf, struct bytes code, struct bytes database);
 /* The only access decision: the level of an anonymous caller, or of the administrator, in the namespace of
  * this database. */
 enum access_level access_level(const struct settings *settings, const struct ns_conf *conf,
