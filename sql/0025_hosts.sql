@@ -17,6 +17,14 @@ create table stampd.host (
   is_exhaustive boolean not null default false,
   records       bigint not null default 0,    -- with removals,
   bytes         bigint not null default 0,    -- and what they take
+  doubtful      bigint not null default 0,    -- keys that may be farther away, and keys that are absent
+  absent        bigint not null default 0,
+  missing       bigint not null default 0,    -- records of which a copy is missing
+  sent          bigint not null default 0,    -- messages since its start
+  received      bigint not null default 0,
+  unsure_ms     bigint not null default 0,    -- until it is exhaustive; -1: until all have passed on what they have
+  memory        bigint not null default 0,    -- for records, in bytes
+  content_bytes bigint not null default 0,    -- the largest content: the least of all hosts holds
   beat_at       timestamptz                   -- for administrators
 ) with (fillfactor = 50);
 comment on table stampd.host is
@@ -103,10 +111,12 @@ $$;
 comment on function stampd.host_store(stampd.host_list) is 'Writes the list, which notifies the hosts.';
 
 create function stampd.host_beat(of_address text, of_fingerprint text, of_number bigint, of_seen bigint, of_swept bigint, of_short boolean,
-    of_exhaustive boolean, of_records bigint, of_bytes bigint, of_doubt_over bigint, silent bigint[], silent_beats bigint[])
+    of_exhaustive boolean, of_counts bigint[], of_doubt_over bigint, silent bigint[], silent_beats bigint[])
   returns table (version bigint, self bigint, seen bigint, swept bigint, doubt bigint, doubt_over bigint, is_doubted boolean,
     copies bigint, ttl_s bigint, places text, address text, endpoint text, fingerprint text, number bigint, beat bigint, is_guest boolean,
-    joined bigint)
+    joined bigint, content_bytes bigint, state int,
+    is_exhaustive boolean, records bigint, bytes bigint, doubtful bigint, absent bigint, missing bigint, sent bigint, received bigint,
+    unsure_ms bigint, memory bigint)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -139,17 +149,20 @@ begin
     end if;
     list.last_number := list.last_number + 1;
     update host h set number = list.last_number, is_guest = h.is_leaving, joined = list.version + 1, beat = h.beat + 1, seen = 0, swept = 0,
-      is_short = false, is_exhaustive = false, records = 0, bytes = 0, beat_at = clock_timestamp() where h.address = of_address;
+      is_short = false, is_exhaustive = false, records = 0, bytes = 0, doubtful = 0, absent = 0, missing = 0, sent = 0, received = 0,
+      unsure_ms = -1, memory = of_counts[9], content_bytes = of_counts[10], beat_at = clock_timestamp() where h.address = of_address;
     is_changed := true;
   else
     update host h set beat = h.beat + 1, seen = of_seen, swept = of_swept, is_short = of_short, is_exhaustive = of_exhaustive,
-      records = of_records, bytes = of_bytes, beat_at = clock_timestamp() where h.address = of_address;
+      records = of_counts[1], bytes = of_counts[2], doubtful = of_counts[3], absent = of_counts[4], missing = of_counts[5],
+      sent = of_counts[6], received = of_counts[7], unsure_ms = of_counts[8], memory = of_counts[9], content_bytes = of_counts[10],
+      beat_at = clock_timestamp() where h.address = of_address;
     if own.is_leaving and not own.is_guest then
       list := host_miss(list);
       list.gone := list.gone + 1;
       update host h set is_guest = true where h.address = of_address;
       is_changed := true;
-    elsif own.is_leaving and of_swept >= list.version and of_records = 0 then
+    elsif own.is_leaving and of_swept >= list.version and of_counts[1] = 0 then
       delete from host h where h.address = of_address;
       is_changed := true;
     end if;
@@ -165,11 +178,13 @@ begin
   return query select list.version, coalesce((select h.number from host h where h.address = of_address), 0),
       (select coalesce(min(h.seen), 9223372036854775807) from host h where h.number is not null), host_least_swept(), list.doubt,
       list.doubt_over, host_is_all(list, list.lost + list.gone) and host_least_swept() < list.missed_version,
-      list.copies, list.ttl_s, list.places::text, h.address, h.endpoint, h.fingerprint, h.number, h.beat, h.is_guest, h.joined
-    from host h where h.number is not null order by h.address;
+      list.copies, list.ttl_s, list.places::text, h.address, h.endpoint, h.fingerprint, h.number, h.beat, h.is_guest, h.joined, h.content_bytes,
+      case when h.number is null then 0 when h.is_leaving then 2 else 1 end, h.is_exhaustive,
+      h.records, h.bytes, h.doubtful, h.absent, h.missing, h.sent, h.received, h.unsure_ms, h.memory
+    from host h order by h.address;
 end $$;
-comment on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint, bigint, bigint, bigint[], bigint[]) is
-  'A host reports, and names those whose beats have not changed for too long; returns the members, and what is known of losses.';
+comment on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint[], bigint, bigint[], bigint[]) is
+  'A host reports, its counts in the order of the columns from records on, and names those whose beats have not changed for too long; returns all hosts, and what is known of losses.';
 
 create function stampd.host_add(of_address text, of_endpoint text, of_fingerprint text) returns text language plpgsql volatile
   set search_path = stampd, pg_temp as $$
@@ -222,9 +237,9 @@ begin
 end $$;
 comment on function stampd.host_terms(bigint, bigint) is 'Sets the terms that all hosts share, null: as it is; returns why not, one sentence.';
 
-revoke execute on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint, bigint, bigint, bigint[], bigint[]),
+revoke execute on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint[], bigint, bigint[], bigint[]),
   stampd.host_add(text, text, text), stampd.host_remove(text, boolean), stampd.host_terms(bigint, bigint) from public;
-grant execute on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint, bigint, bigint, bigint[], bigint[])
+grant execute on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint[], bigint, bigint[], bigint[])
   to stampd;
 grant select, update, delete on stampd.host to stampd;
 grant select, update on stampd.host_list to stampd;

@@ -52,6 +52,7 @@ libstampd_a_SOURCES = \
 	src/cluster/cluster_map.c src/cluster/cluster_map.h \
 	src/cluster/cluster_private.h \
 	src/cluster/cluster_serve.c \
+	src/cluster/cluster_share.c src/cluster/cluster_share.h \
 	src/cluster/cluster_table.c src/cluster/cluster_table.h \
 	src/cluster/cluster_wire.c src/cluster/cluster_wire.h \
 	src/control/account/cmd_account.c \
@@ -238,6 +239,7 @@ libstampd_a_SOURCES = \
 	src/journal/journal_keys.c src/journal/journal_keys.h \
 	src/journal/journal_listener.c src/journal/journal_listener.h \
 	src/journal/journal_message.c src/journal/journal_message.h \
+	src/journal/journal_rate.c src/journal/journal_rate.h \
 	src/journal/journal_reader.c src/journal/journal_reader.h \
 	src/journal/journal_remote.c src/journal/journal_remote.h \
 	src/journal/journal_run.c src/journal/journal_run.h \
@@ -504,6 +506,7 @@ libstampd_a_SOURCES = \
 	src/records/records_content.c \
 	src/records/records_fetch.c src/records/records_fetch.h \
 	src/records/records_get.c \
+	src/records/records_host.c src/records/records_host.h \
 	src/records/records_memory.c \
 	src/records/records_private.h \
 	src/records/records_rekey.c src/records/records_rekey.h \
@@ -568,6 +571,7 @@ libstampd_a_SOURCES = \
 	src/serve/lineage_file.c src/serve/lineage_file.h \
 	src/serve/master.c src/serve/master.h \
 	src/serve/memory.c src/serve/memory.h \
+	src/serve/metrics/host_metrics.c src/serve/metrics/host_metrics.h \
 	src/serve/metrics/latency.c src/serve/metrics/latency.h \
 	src/serve/metrics/nginx_counts.c src/serve/metrics/nginx_counts.h \
 	src/serve/metrics/probe.c src/serve/metrics/probe.h \

@@ -127,6 +127,7 @@ void cluster_receive(struct cluster_host *cluster, const struct cluster_message 
     cluster->time = time;
     if (message->to != cluster->number)
         return; /* for the host that was here before */
+    cluster->received++;
     read_clock(cluster, message);
     switch (message->kind) {
     case CLUSTER_ASK:
@@ -152,6 +153,21 @@ void cluster_tick(struct cluster_host *cluster, struct cluster_time time)
     cluster_copy_tick(cluster);
 }
 
+/* As in struct cluster_report. */
+static int64_t unsure_ms(const struct cluster_host *cluster, int64_t now_ms)
+{
+    int64_t until_ms = cluster->doubt_until_ms;
+    if (cluster_is_exhaustive(cluster))
+        return 0;
+    if (until_ms < cluster->default_until_ms)
+        until_ms = cluster->default_until_ms;
+    if (!cluster->is_settled && cluster->settles_ms == INT64_MAX)
+        return -1;
+    if (!cluster->is_settled && until_ms < cluster->settles_ms)
+        until_ms = cluster->settles_ms;
+    return until_ms > now_ms ? until_ms - now_ms : -1;
+}
+
 void cluster_report(struct cluster_host *cluster, struct cluster_report *report_r)
 {
     *report_r = (struct cluster_report){
@@ -166,6 +182,11 @@ void cluster_report(struct cluster_host *cluster, struct cluster_report *report_
         .record_bytes = cluster_table_bytes(cluster->table, CLUSTER_RECORD) +
                         cluster_table_bytes(cluster->table, CLUSTER_REMOVED),
     };
+    report_r->unsure_ms = unsure_ms(cluster, cluster->time.now_ms);
+    report_r->missing =
+        cluster->missing > cluster->missing_before ? cluster->missing : cluster->missing_before;
+    report_r->sent = cluster->sent;
+    report_r->received = cluster->received;
     report_r->key_bytes = cluster_table_bytes(cluster->table, CLUSTER_DOUBTFUL) +
                           cluster_table_bytes(cluster->table, CLUSTER_ABSENT);
 }

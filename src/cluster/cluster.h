@@ -40,8 +40,10 @@ enum cluster_outcome {
     CLUSTER_NOT_FREE, /* INSERT: with the record that is there */
     CLUSTER_OUT_OF_MEMORY,
     CLUSTER_NO_PARTICIPANTS,
-    CLUSTER_OTHER_STAMP, /* the record has another stamp than the request expects */
-    CLUSTER_UNKNOWN,     /* nobody that answers can know; a change may have happened, or happen later */
+    CLUSTER_OUT_OF_SHARE, /* the caller, or all callers of its rule, have what they may: OUT_OF_MEMORY is that
+                           * of the namespace, too */
+    CLUSTER_OTHER_STAMP,  /* the record has another stamp than the request expects */
+    CLUSTER_UNKNOWN,      /* nobody that answers can know; a change may have happened, or happen later */
     CLUSTER_OUTCOMES,
     /* Between hosts only. */
     CLUSTER_NOT_EXHAUSTIVE = CLUSTER_OUTCOMES, /* "I do not have it, and cannot know whether it is" */
@@ -76,8 +78,10 @@ struct cluster_message {
                         it yet */
     bool is_check;   /* COPY: not to be stored; FULL: the receiver does not have it */
     bool is_removed; /* COPY, COPIED with OLDER: there is no record any more */
-    unsigned copies; /* ANSWER: see struct cluster_answer */
-    bool is_sure;    /* ANSWER: the host was in the map that is agreed on */
+    struct cluster_payer payer;           /* ASK: of what it stores; COPY, COPIED with OLDER: of the record */
+    struct cluster_limits limits;         /* ASK: of the payer */
+    unsigned copies;                      /* ANSWER: see struct cluster_answer */
+    bool is_sure;                         /* ANSWER: the host was in the map that is agreed on */
     uint32_t silent[CLUSTER_SILENT_MOST]; /* ASK: nearer hosts that did not answer */
     unsigned silent_count;
 };
@@ -88,6 +92,9 @@ struct cluster_request {
     struct bytes key, content;
     int64_t ttl_ms;             /* INSERT, CHANGE, TOUCH: above 0, at most that of the settings */
     struct cluster_stamp stamp; /* number 0: any */
+    struct cluster_payer
+        payer; /* INSERT, CHANGE: rule and caller; each host knows the namespace by the key */
+    struct cluster_limits limits; /* of these two; the host's own are those of the namespace */
 };
 
 struct cluster_answer {
@@ -116,11 +123,15 @@ struct cluster_settings {
     struct siphash_key
         places; /* of the digests of keys: no stranger can choose keys that are near one host */
     int64_t ttl_most_ms;
-    int64_t request_ms;              /* after which a question ends with UNKNOWN */
-    int64_t silence_ms;              /* after which a host that does not answer is passed over */
-    unsigned copies;                 /* beside the record itself, at most CLUSTER_COPIES_MOST */
-    uint32_t asks_most, rounds_most; /* questions, and changes that are being copied, at the same time */
-    uint32_t sweep_entries;          /* keys that a tick looks at, to pass on what others shall have */
+    int64_t request_ms;                /* after which a question ends with UNKNOWN */
+    int64_t silence_ms;                /* after which a host that does not answer is passed over */
+    size_t (*space)(struct bytes key); /* so many first bytes of a key name its namespace; NULL: nothing
+                                        * counts for anybody */
+    struct cluster_limits limits;      /* of a namespace on this host */
+    size_t asks_bytes;                 /* keys and contents of open questions; 0: not limited */
+    unsigned copies;                   /* beside the record itself, at most CLUSTER_COPIES_MOST */
+    uint32_t asks_most, rounds_most;   /* questions, and changes that are being copied, at the same time */
+    uint32_t sweep_entries;            /* keys that a tick looks at, to pass on what others shall have */
 };
 
 /* What z has agreed on.  It promises: of two maps the later one has the greater version; a host that is not
@@ -147,6 +158,10 @@ struct cluster_report {
     uint64_t records, removed, doubtful,
         absent; /* a host that leaves goes when it has none of the first two */
     size_t record_bytes, key_bytes;
+    int64_t unsure_ms; /* until it is exhaustive, 0: it is; -1: until all others have passed on what they
+                        * have, and at most one time to live */
+    uint64_t missing;  /* records of the last sweep of which a copy is missing */
+    uint64_t sent, received; /* messages, also to itself */
 };
 
 struct cluster_time {
@@ -161,7 +176,8 @@ struct cluster_host *cluster_create(const struct cluster_settings *settings,
 /* Questions that are open get no answer. */
 void cluster_destroy(struct cluster_host *cluster);
 void cluster_see(struct cluster_host *cluster, const struct cluster_view *view, struct cluster_time time);
-/* False: too many questions are open, or the key or a number is out of its bounds. */
+/* False: too many questions are open, of all or of this namespace, or the key or a number is out of its
+ * bounds. */
 bool cluster_ask(struct cluster_host *cluster, const struct cluster_request *request, uint64_t cookie,
                  struct cluster_time time) MUST_USE;
 void cluster_receive(struct cluster_host *cluster, const struct cluster_message *message,

@@ -10,12 +10,36 @@ static uint64_t next_id(struct cluster_host *cluster, const struct cluster_quest
     return ++cluster->last_id * cluster->settings.asks_most + (uint64_t)(question - cluster->questions);
 }
 
+/* One question more, or less. */
+static void count_ask(struct cluster_host *cluster, const struct cluster_question *question, int by)
+{
+    struct cluster_asks *asks[] = {&cluster->asks, &cluster->asks_of[question->space]};
+    size_t bytes = question->request.key.size + question->request.content.size;
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
+        asks[i]->count += (uint32_t)by;
+        asks[i]->bytes += by < 0 ? -bytes : bytes;
+    }
+}
+
+/* One content is always taken; a namespace has no more than its part, so that others have room. */
+static bool may_ask(const struct cluster_host *cluster, uint32_t space, size_t bytes)
+{
+    const struct cluster_asks *of_space = &cluster->asks_of[space];
+    size_t most = cluster->settings.asks_bytes;
+    if (!cluster->settings.space)
+        return true;
+    return of_space->count < (cluster->settings.asks_most + 1) / CLUSTER_SPACE_PART &&
+           (!most || !cluster->asks.count || cluster->asks.bytes + bytes <= most) &&
+           (!most || !of_space->count || of_space->bytes + bytes <= most / CLUSTER_SPACE_PART);
+}
+
 static void finish(struct cluster_host *cluster, struct cluster_question *question,
                    const struct cluster_answer *answer)
 {
     struct cluster_answer with_hosts = *answer;
     with_hosts.hosts = question->asked;
     uint64_t cookie = question->cookie;
+    count_ask(cluster, question, -1);
     free((char *)question->request.key.data);
     free((char *)question->request.content.data);
     *question = (struct cluster_question){0};
@@ -47,6 +71,8 @@ static void ask(struct cluster_host *cluster, struct cluster_question *question,
                                       .deed = request->deed,
                                       .ttl_ms = request->ttl_ms,
                                       .stamp = request->stamp,
+                                      .payer = request->payer,
+                                      .limits = request->limits,
                                       .known = question->known,
                                       .end_ms = cluster_time_of(cluster, number, question->ends_ms),
                                       .silent_count = question->silent_count};
@@ -112,7 +138,9 @@ bool cluster_ask(struct cluster_host *cluster, const struct cluster_request *req
     unsigned depth = cluster->map ? cluster_map_depth(cluster->map) : CLUSTER_LEVELS_MOST;
     if (request->level == 0 || request->level > depth || request->key.size > CLUSTER_KEY_MOST)
         return false;
-    uint32_t at = 0;
+    uint32_t at = 0, space = (uint32_t)(cluster_space(cluster, request->key) % CLUSTER_SPACES);
+    if (!may_ask(cluster, space, request->key.size + request->content.size))
+        return false;
     while (at < cluster->settings.asks_most && cluster->questions[at].id != 0)
         at++;
     if (at == cluster->settings.asks_most)
@@ -121,9 +149,11 @@ bool cluster_ask(struct cluster_host *cluster, const struct cluster_request *req
     *question = (struct cluster_question){.id = next_id(cluster, question),
                                           .cookie = cookie,
                                           .request = *request,
+                                          .space = space,
                                           .ends_ms = time.now_ms + cluster->settings.request_ms};
     question->request.key = cluster_copy_text(request->key);
     question->request.content = cluster_copy_text(request->content);
+    count_ask(cluster, question, 1);
     start(cluster, question);
     return true;
 }

@@ -68,6 +68,7 @@ static void fill(struct cluster_host *cluster, struct cluster_message *message,
     /* A duration: with the way of the message it ends late, and an end never does. */
     int64_t past_ms = entry->kind == CLUSTER_REMOVED ? entry->end_ms : entry->past_ms;
     message->past_ms = past_ms > cluster->time.now_ms ? past_ms - cluster->time.now_ms : 0;
+    cluster_share_read(entry->share, &message->payer);
 }
 
 static void send_copy(struct cluster_host *cluster, const struct cluster_round *round,
@@ -259,6 +260,7 @@ static struct cluster_entry *adopt(struct cluster_host *cluster, const struct cl
         cluster_doubt(cluster, message->level, message->key, digest, latest_of(cluster), true);
         return NULL;
     }
+    cluster_pay(cluster, entry, &message->payer);
     entry->stamp = message->stamp;
     entry->past_ms = past_ms;
     entry->is_owed = false;
@@ -487,6 +489,8 @@ static void end_pass(struct cluster_host *cluster)
     cluster->bucket = 0;
     cluster->has_short = cluster->is_short;
     cluster->is_short = false;
+    cluster->missing_before = cluster->missing;
+    cluster->missing = 0;
     cluster->is_again = true; /* from now on it looks for what is owed, and for what is to be dropped */
     cluster->pause_ms = cluster->time.now_ms +
                         (cluster->has_owed ? cluster->settings.silence_ms : cluster->settings.request_ms);
@@ -528,6 +532,7 @@ static void sweep(struct cluster_host *cluster)
             next = entry->next;
             cluster->has_owed |= entry->is_owed || entry->round != 0;
             cluster->is_short |= entry->is_short;
+            cluster->missing += entry->is_short || entry->is_owed;
             if (entry->round == 0 && cluster_copy_is_free(cluster))
                 sweep_entry(cluster, entry);
             else if (entry->round == 0 && has_to_move(cluster, entry))

@@ -10,6 +10,22 @@ uint64_t cluster_digest(const struct cluster_host *cluster, unsigned level, stru
     return siphash_short(&cluster->settings.places, key) + level;
 }
 
+uint64_t cluster_space(const struct cluster_host *cluster, struct bytes key)
+{
+    size_t size = cluster->settings.space ? cluster->settings.space(key) : 0;
+    return siphash_short(&cluster->settings.places,
+                         (struct bytes){key.data, size < key.size ? size : key.size});
+}
+
+void cluster_pay(struct cluster_host *cluster, struct cluster_entry *entry, const struct cluster_payer *payer)
+{
+    if (!cluster->settings.space)
+        return;
+    struct cluster_payer whole = *payer;
+    whole.space = cluster_space(cluster, cluster_table_key(entry));
+    cluster_table_pay(cluster->table, entry, &whole);
+}
+
 struct bytes cluster_copy_text(struct bytes text)
 {
     char *copy = memory_grown(NULL, text.size + 1, 1, "text of the cluster");
@@ -23,6 +39,7 @@ void cluster_send(struct cluster_host *cluster, struct cluster_message *message)
     message->from = cluster->number;
     message->version = cluster->map ? cluster_map_version(cluster->map) : 0;
     message->sent_ms = cluster->time.now_ms;
+    cluster->sent++;
     cluster->hooks.send(cluster->hooks.context, message);
 }
 

@@ -16,6 +16,7 @@ struct cluster_question {
     uint64_t cookie;
     struct cluster_request request; /* its texts are own memory */
     struct cluster_walk walk;
+    uint32_t space; /* place of its namespace among cluster_asks */
     uint32_t to;
     bool has_time;         /* `to` was sent when the question ends */
     bool is_of_former_map; /* the walk is */
@@ -24,6 +25,13 @@ struct cluster_question {
     unsigned silent_count, asked, full, doubtful, not_exhaustive;
     struct cluster_stamp known;           /* the latest one of the hosts that have refused */
     int64_t ends_ms, silent_ms, pause_ms; /* pause_ms: starts again then; 0: it waits for `to` */
+};
+
+/* Open questions of the namespaces whose digests share a place: none of them has all room of the others. */
+enum { CLUSTER_SPACES = 256, CLUSTER_SPACE_PART = 2 };
+struct cluster_asks {
+    uint32_t count;
+    size_t bytes;
 };
 
 struct cluster_wait {
@@ -62,6 +70,8 @@ struct cluster_host {
     struct cluster_peer *peers;
     struct cluster_question *questions;
     struct cluster_round *rounds;
+    struct cluster_asks asks, asks_of[CLUSTER_SPACES];
+    uint64_t sent, received, missing, missing_before;
     uint64_t last_id; /* an id is a multiple of the number of places, and its place */
     /* What it can know. */
     uint64_t joined;
@@ -83,6 +93,11 @@ struct cluster_host {
 
 /* Of cluster_host.c. */
 uint64_t cluster_digest(const struct cluster_host *cluster, unsigned level, struct bytes key);
+/* The digest of the key's namespace. */
+uint64_t cluster_space(const struct cluster_host *cluster, struct bytes key);
+/* Whom the record counts for: `payer` without its namespace. */
+void cluster_pay(struct cluster_host *cluster, struct cluster_entry *entry,
+                 const struct cluster_payer *payer);
 /* A copy in memory of its own, which `free` returns; never NULL. */
 struct bytes cluster_copy_text(struct bytes text);
 /* Fills in sender, version and time. */

@@ -63,6 +63,29 @@ static int64_t end_of(const struct cluster_host *cluster, int64_t ttl_ms)
     return cluster->time.now_ms + (ttl_ms < 0 ? 0 : ttl_ms > most ? most : ttl_ms);
 }
 
+/* May what the question stores be kept?  The namespace and the caller have their shares of this host;
+ * CLUSTER_OK: it may. */
+static enum cluster_outcome judge_share(const struct cluster_host *cluster, const struct cluster_entry *entry,
+                                        const struct cluster_message *question)
+{
+    struct cluster_payer payer = question->payer;
+    struct cluster_limits limits = question->limits;
+    if (!cluster->settings.space)
+        return CLUSTER_OK;
+    payer.space = cluster_space(cluster, question->key);
+    limits.space_bytes = cluster->settings.limits.space_bytes;
+    limits.space_records = cluster->settings.limits.space_records;
+    switch (cluster_table_judge(cluster->table, entry, &payer, &limits, question->key.size,
+                                question->content.size)) {
+    case CLUSTER_SHARE_FREE:
+        return CLUSTER_OK;
+    case CLUSTER_SHARE_OF_SPACE:
+        return CLUSTER_OUT_OF_MEMORY;
+    default:
+        return CLUSTER_OUT_OF_SHARE;
+    }
+}
+
 /* Does what the question asks with the record.  CLUSTER_OUTCOMES: it is done, and has to be copied. */
 static enum cluster_outcome change(struct cluster_host *cluster, struct cluster_entry *entry,
                                    const struct cluster_message *question)
@@ -76,9 +99,13 @@ static enum cluster_outcome change(struct cluster_host *cluster, struct cluster_
         return CLUSTER_OK;
     int64_t end_ms = end_of(cluster, question->ttl_ms), past_ms = cluster_past(cluster, entry);
     if (question->deed == CLUSTER_CHANGE) {
+        enum cluster_outcome verdict = judge_share(cluster, entry, question);
+        if (verdict)
+            return verdict;
         if (!cluster_table_store(cluster->table, question->level, question->key, entry->digest,
                                  question->content, end_ms))
             return CLUSTER_OUT_OF_MEMORY;
+        cluster_pay(cluster, entry, &question->payer);
     } else if (question->deed == CLUSTER_TOUCH) {
         cluster_table_set_end(cluster->table, entry, end_ms);
     } else {
@@ -125,6 +152,11 @@ static void insert(struct cluster_host *cluster, const struct cluster_entry *bef
     struct cluster_stamp stamp =
         before && before->kind == CLUSTER_REMOVED ? before->stamp : (struct cluster_stamp){0};
     int64_t past_ms = cluster_past(cluster, before);
+    enum cluster_outcome verdict = judge_share(cluster, before, question);
+    if (verdict) { /* it stays free, and no host that is farther away is asked */
+        reply(cluster, question, verdict, NULL);
+        return;
+    }
     if (!cluster_copy_is_free(cluster)) {
         reply(cluster, question, CLUSTER_REDO, NULL);
         return;
@@ -141,6 +173,7 @@ static void insert(struct cluster_host *cluster, const struct cluster_entry *bef
     entry->stamp = next_stamp(cluster, &stamp, true);
     entry->past_ms = past_ms;
     entry->is_kept = false;
+    cluster_pay(cluster, entry, &question->payer);
     cluster_copy_begin(cluster, entry, question);
 }
 

@@ -17,6 +17,7 @@ struct list {
 struct cluster_table {
     struct cluster_bounds bounds;
     struct list lists[CLUSTER_KINDS];
+    struct cluster_shares *shares;
     struct cluster_entry **buckets;
     uint64_t bucket_count; /* a power of two */
     struct heap ends;      /* the earliest first */
@@ -40,6 +41,7 @@ struct cluster_table *cluster_table_create(const struct cluster_bounds *bounds)
 {
     struct cluster_table *table = memory_zeroed(1, sizeof *table, "table of the cluster");
     table->bounds = *bounds;
+    table->shares = cluster_share_create();
     table->ends.is_before = ends_before;
     table->bucket_count = BUCKETS_FIRST;
     table->buckets = memory_zeroed(BUCKETS_FIRST, sizeof(void *), "table of the cluster");
@@ -56,6 +58,7 @@ void cluster_table_destroy(struct cluster_table *table)
         free(entry);
     }
     heap_free(&table->ends);
+    cluster_share_destroy(table->shares);
     free(table->buckets);
     free(table);
 }
@@ -75,6 +78,11 @@ static size_t size_of(size_t key_size, size_t content_size)
     return sizeof(struct cluster_entry) + key_size + content_size;
 }
 
+static bool is_of_records(const struct cluster_entry *entry)
+{
+    return entry->kind == CLUSTER_RECORD || entry->kind == CLUSTER_REMOVED;
+}
+
 static void list_add(struct cluster_table *table, struct cluster_entry *entry)
 {
     struct list *list = &table->lists[entry->kind];
@@ -84,6 +92,8 @@ static void list_add(struct cluster_table *table, struct cluster_entry *entry)
     list->newest = entry;
     list->count++;
     list->bytes += size_of(entry->key_size, entry->content_size);
+    if (is_of_records(entry))
+        cluster_share_charge(entry->share, (int64_t)size_of(entry->key_size, entry->content_size), 1);
 }
 
 static void list_remove(struct cluster_table *table, struct cluster_entry *entry)
@@ -93,6 +103,8 @@ static void list_remove(struct cluster_table *table, struct cluster_entry *entry
     *(entry->older ? &entry->older->newer : &list->oldest) = entry->newer;
     list->count--;
     list->bytes -= size_of(entry->key_size, entry->content_size);
+    if (is_of_records(entry))
+        cluster_share_charge(entry->share, -(int64_t)size_of(entry->key_size, entry->content_size), -1);
 }
 
 /* The table. */
@@ -135,8 +147,22 @@ void cluster_table_remove(struct cluster_table *table, struct cluster_entry *ent
     *link = entry->next;
     list_remove(table, entry);
     heap_remove(&table->ends, &entry->link);
+    cluster_share_leave(table->shares, entry->share);
     free(entry->content);
     free(entry);
+}
+
+void cluster_table_pay(struct cluster_table *table, struct cluster_entry *entry,
+                       const struct cluster_payer *payer)
+{
+    struct cluster_share *share = cluster_share_join(table->shares, payer), *former = entry->share;
+    assert(is_of_records(entry));
+    if (share != former) {
+        list_remove(table, entry);
+        entry->share = share;
+        list_add(table, entry);
+    }
+    cluster_share_leave(table->shares, former);
 }
 
 static struct cluster_entry *add(struct cluster_table *table, unsigned level, struct bytes key,
@@ -169,6 +195,10 @@ static void settle(struct cluster_table *table, struct cluster_entry *entry, enu
     entry->wait_ms = entry->past_ms = 0;
     entry->is_full = entry->is_kept = entry->is_owed = entry->is_short = false;
     entry->server = 0;
+    if (!is_of_records(entry)) {
+        cluster_share_leave(table->shares, entry->share);
+        entry->share = NULL;
+    }
     list_add(table, entry);
     cluster_table_set_end(table, entry, end_ms);
 }
@@ -207,14 +237,24 @@ struct cluster_entry *cluster_table_find(struct cluster_table *table, unsigned l
 
 static size_t bytes_of_records(const struct cluster_table *table)
 {
-    return table->lists[CLUSTER_RECORD].bytes + table->lists[CLUSTER_REMOVED].bytes;
+    return table->lists[CLUSTER_RECORD].bytes + table->lists[CLUSTER_REMOVED].bytes +
+           cluster_share_memory(table->shares);
 }
 
 /* What the entry takes from the memory of records. */
 static size_t own_bytes(const struct cluster_entry *entry)
 {
-    bool is_of_records = entry && (entry->kind == CLUSTER_RECORD || entry->kind == CLUSTER_REMOVED);
-    return is_of_records ? size_of(entry->key_size, entry->content_size) : 0;
+    return entry && is_of_records(entry) ? size_of(entry->key_size, entry->content_size) : 0;
+}
+
+enum cluster_share_verdict cluster_table_judge(const struct cluster_table *table,
+                                               const struct cluster_entry *entry,
+                                               const struct cluster_payer *payer,
+                                               const struct cluster_limits *limits, size_t key_size,
+                                               size_t content_size)
+{
+    return cluster_share_judge(table->shares, payer, limits, entry ? entry->share : NULL, own_bytes(entry),
+                               size_of(key_size, content_size));
 }
 
 bool cluster_table_has_room(const struct cluster_table *table, size_t key_size, size_t content_size)

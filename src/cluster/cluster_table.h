@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/heap.h"
+#include "cluster/cluster_share.h"
 
 enum cluster_kind { CLUSTER_RECORD, CLUSTER_REMOVED, CLUSTER_DOUBTFUL, CLUSTER_ABSENT, CLUSTER_KINDS };
 
@@ -32,8 +33,9 @@ struct cluster_entry {
                       * insertion waits until then; 0: neither */
     int64_t
         past_ms; /* of a record: copies of earlier changes may live until then, see cluster_table_expire */
-    uint32_t server; /* of a record: the nearer host that serves it; 0: this one */
-    uint32_t round;  /* the copies that are under way, see cluster.c; 0: none */
+    struct cluster_share *share; /* of a record or a removal: whom it counts for; NULL: nobody */
+    uint32_t server;             /* of a record: the nearer host that serves it; 0: this one */
+    uint32_t round;              /* the copies that are under way, see cluster.c; 0: none */
     uint32_t content_size;
     uint16_t key_size;
     uint16_t reach; /* of the hosts in the key's order, so many were sent a copy or had no room */
@@ -69,6 +71,15 @@ struct cluster_entry *cluster_table_store(struct cluster_table *table, unsigned 
  * ago are forgotten; of the others none may be: NULL, and nothing has changed. */
 struct cluster_entry *cluster_table_note(struct cluster_table *table, enum cluster_kind kind, unsigned level,
                                          struct bytes key, uint64_t digest, int64_t end_ms);
+/* Whom the record, or the removal, counts for from now on. */
+void cluster_table_pay(struct cluster_table *table, struct cluster_entry *entry,
+                       const struct cluster_payer *payer);
+/* May the entry (NULL: there is none) become a record of this size that counts for the payer? */
+enum cluster_share_verdict cluster_table_judge(const struct cluster_table *table,
+                                               const struct cluster_entry *entry,
+                                               const struct cluster_payer *payer,
+                                               const struct cluster_limits *limits, size_t key_size,
+                                               size_t content_size);
 void cluster_table_set_end(struct cluster_table *table, struct cluster_entry *entry, int64_t end_ms);
 void cluster_table_remove(struct cluster_table *table, struct cluster_entry *entry);
 /* Forgets all entries of this kind without a round; returns the latest end among them, 0: there were none. */

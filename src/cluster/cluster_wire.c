@@ -1,7 +1,7 @@
 /* cluster_wire: one layout for all kinds of messages, in the order of the calls below. */
 #include "cluster/cluster_wire.h"
 
-enum cluster_wire_flag { IS_UNSURE = 1, IS_CHECK = 2, IS_REMOVED = 4, IS_SURE = 8, FLAGS = 15 };
+enum cluster_wire_flag { IS_UNSURE = 1, IS_CHECK = 2, IS_REMOVED = 4, IS_SURE = 8, IS_PAID = 16, FLAGS = 31 };
 
 /* Adds so many bytes of the number. */
 static void put(struct builder *out, uint64_t number, unsigned bytes)
@@ -29,6 +29,30 @@ static uint64_t take(struct bytes *rest, unsigned bytes)
     return number;
 }
 
+static void put_payer(struct builder *out, const struct cluster_message *message)
+{
+    const struct cluster_limits *limits = &message->limits;
+    put(out, message->payer.rule, 8);
+    put(out, message->payer.caller, 8);
+    put(out, limits->payers_bytes, 8);
+    put(out, limits->rule_bytes, 8);
+    put(out, limits->rule_records, 8);
+    put(out, limits->caller_bytes, 8);
+    put(out, limits->caller_records, 8);
+}
+
+static void take_payer(struct bytes *rest, struct cluster_message *message)
+{
+    struct cluster_limits *limits = &message->limits;
+    message->payer.rule = take(rest, 8);
+    message->payer.caller = take(rest, 8);
+    limits->payers_bytes = take(rest, 8);
+    limits->rule_bytes = take(rest, 8);
+    limits->rule_records = take(rest, 8);
+    limits->caller_bytes = take(rest, 8);
+    limits->caller_records = take(rest, 8);
+}
+
 static struct bytes take_text(struct bytes *rest, size_t size)
 {
     struct bytes text = {rest->data, size};
@@ -49,14 +73,15 @@ void cluster_wire_write(struct builder *out, const struct cluster_message *messa
 {
     assert(message->key.size <= CLUSTER_KEY_MOST && message->silent_count <= CLUSTER_SILENT_MOST);
     size_t texts = message->key.size + message->content.size;
+    size_t payer = message->payer.rule ? CLUSTER_WIRE_PAYER : 0;
     builder_reserve(out, CLUSTER_WIRE_MOST + message->content.size);
-    put(out, CLUSTER_WIRE_HEAD + 4 * message->silent_count + texts, CLUSTER_WIRE_SIZE);
+    put(out, CLUSTER_WIRE_HEAD + payer + 4 * message->silent_count + texts, CLUSTER_WIRE_SIZE);
     put(out, message->kind, 1);
     put(out, message->deed, 1);
     put(out, message->outcome, 1);
     put(out,
         (message->is_unsure ? IS_UNSURE : 0) | (message->is_check ? IS_CHECK : 0) |
-            (message->is_removed ? IS_REMOVED : 0) | (message->is_sure ? IS_SURE : 0),
+            (message->is_removed ? IS_REMOVED : 0) | (message->is_sure ? IS_SURE : 0) | (payer ? IS_PAID : 0),
         1);
     put(out, message->level, 1);
     put(out, message->copies, 1);
@@ -73,6 +98,8 @@ void cluster_wire_write(struct builder *out, const struct cluster_message *messa
     put(out, (uint64_t)message->past_ms, 8);
     put_stamp(out, &message->stamp);
     put_stamp(out, &message->known);
+    if (payer)
+        put_payer(out, message);
     for (unsigned i = 0; i < message->silent_count; i++)
         put(out, message->silent[i], 4);
     builder_add_bytes(out, message->key);
@@ -129,8 +156,14 @@ enum cluster_reading cluster_wire_read(struct bytes bytes, size_t content_most,
     message.past_ms = (int64_t)take(&rest, 8);
     message.stamp = take_stamp(&rest);
     message.known = take_stamp(&rest);
-    if (!is_in_range(&message) || flags > FLAGS || key_size > CLUSTER_KEY_MOST ||
-        message.silent_count > CLUSTER_SILENT_MOST || rest.size < 4 * message.silent_count + key_size)
+    bool is_paid = flags & IS_PAID;
+    if (is_paid && rest.size < CLUSTER_WIRE_PAYER)
+        return CLUSTER_MALFORMED;
+    if (is_paid)
+        take_payer(&rest, &message);
+    if (!is_in_range(&message) || flags > FLAGS || is_paid != (message.payer.rule != 0) ||
+        key_size > CLUSTER_KEY_MOST || message.silent_count > CLUSTER_SILENT_MOST ||
+        rest.size < 4 * message.silent_count + key_size)
         return CLUSTER_MALFORMED;
     for (unsigned i = 0; i < message.silent_count; i++)
         message.silent[i] = (uint32_t)take(&rest, 4);

@@ -1,10 +1,11 @@
 /* cluster_wire: messages between hosts, to and from bytes.
  *
  * A message is four bytes with the size of what follows, and that: a head of CLUSTER_WIRE_HEAD bytes, the
- * numbers of silent hosts, the key, the content.  Numbers have their most significant byte first.  A reader
- * accepts exactly what a writer writes, so a host that is damaged or hostile can be wrong, and can make no
- * receiver read outside a message, count beyond its tables or keep more than its bounds.  Whether `from` is
- * the host that the connection belongs to is for the caller to check.  Pure. */
+ * payer if there is one, the numbers of silent hosts, the key, the content.  Numbers have their most
+ * significant byte first.  A reader accepts exactly what a writer writes, so a host that is damaged or
+ * hostile can be wrong, and can make no receiver read outside a message, count beyond its tables or keep more
+ * than its bounds.  Whether `from` is the host that the connection belongs to is for the caller to check.
+ * Pure. */
 #ifndef STAMPD_CLUSTER_CLUSTER_WIRE_H
 #define STAMPD_CLUSTER_CLUSTER_WIRE_H
 
@@ -14,8 +15,10 @@
 enum {
     CLUSTER_WIRE_SIZE = 4, /* before each message */
     CLUSTER_WIRE_HEAD = 108,
+    CLUSTER_WIRE_PAYER = 56,
     /* Of a message, beside its content. */
-    CLUSTER_WIRE_MOST = CLUSTER_WIRE_SIZE + CLUSTER_WIRE_HEAD + 4 * CLUSTER_SILENT_MOST + CLUSTER_KEY_MOST
+    CLUSTER_WIRE_MOST = CLUSTER_WIRE_SIZE + CLUSTER_WIRE_HEAD + CLUSTER_WIRE_PAYER + 4 * CLUSTER_SILENT_MOST +
+                        CLUSTER_KEY_MOST
 };
 
 /* Times and durations are between this and its negative, 35 years in milliseconds: sums of some of them do

@@ -82,7 +82,19 @@ static int host_terms(struct control *control, int argc, char **argv)
 
 /* --- the list --- */
 
-enum { ADDRESS, ENDPOINT, FINGERPRINT, STATE, IS_EXHAUSTIVE, RECORDS, BYTES_OF, BEAT_S };
+enum {
+    ADDRESS,
+    ENDPOINT,
+    FINGERPRINT,
+    STATE,
+    IS_EXHAUSTIVE,
+    UNSURE_MS,
+    COUNTS /* as count_names has them */
+};
+static const char *const count_names[] = {
+    "records",        "bytes", "memory_bytes", "not_exhaustive_keys", "not_found_keys",
+    "missing_copies", "sent",  "received",     "content_bytes"};
+enum { RECORDS, BYTES_OF, MISSING = 5 };
 
 static void print_host(const struct pg_result *rows, int row, bool is_json)
 {
@@ -91,10 +103,17 @@ static void print_host(const struct pg_result *rows, int row, bool is_json)
                  state = pg_get_text(rows, row, STATE);
     bool is_exhaustive = pg_get_bool(rows, row, IS_EXHAUSTIVE);
     if (!is_json) {
-        printf("%-32.*s  %-22.*s  %-7.*s  %-9s  %10lld  %10.1f\n", (int)address.size, address.data,
-               (int)endpoint.size, endpoint.data, (int)state.size, state.data,
-               is_exhaustive ? "all" : "not all", (long long)pg_get_i64(rows, row, RECORDS),
-               (double)pg_get_i64(rows, row, BYTES_OF) / 1e6);
+        char knows[32] = "all";
+        int64_t unsure_ms = pg_get_i64(rows, row, UNSURE_MS);
+        if (!is_exhaustive && unsure_ms > 0)
+            snprintf(knows, sizeof knows, "in %llds", (long long)(unsure_ms + 999) / 1000);
+        else if (!is_exhaustive)
+            snprintf(knows, sizeof knows, "not all");
+        printf("%-32.*s  %-22.*s  %-7.*s  %-9s  %10lld  %10.1f  %7lld\n", (int)address.size, address.data,
+               (int)endpoint.size, endpoint.data, (int)state.size, state.data, knows,
+               (long long)pg_get_i64(rows, row, COUNTS + RECORDS),
+               (double)pg_get_i64(rows, row, COUNTS + BYTES_OF) / 1e6,
+               (long long)pg_get_i64(rows, row, COUNTS + MISSING));
         return;
     }
     record_add_text(&record, "address", address);
@@ -102,8 +121,9 @@ static void print_host(const struct pg_result *rows, int row, bool is_json)
     record_add_text(&record, "fingerprint", pg_get_text(rows, row, FINGERPRINT));
     record_add_text(&record, "state", state);
     record_add_bool(&record, "exhaustive", is_exhaustive);
-    record_add_i64(&record, "records", pg_get_i64(rows, row, RECORDS));
-    record_add_i64(&record, "bytes", pg_get_i64(rows, row, BYTES_OF));
+    record_add_i64(&record, "unsure_ms", pg_get_i64(rows, row, UNSURE_MS));
+    for (int i = 0; i < (int)COUNT_OF(count_names); i++)
+        record_add_i64(&record, count_names[i], pg_get_i64(rows, row, COUNTS + i));
     record_print(&record);
 }
 
@@ -115,21 +135,25 @@ static int host_show(struct control *control, int argc, char **argv)
     static const struct command command = COMMAND(
         "host list", "", "List the hosts that hold records together.",
         "STATE is member, leaving, or away: it takes no part now.\nKNOWS is all when the host can say that a "
-        "key is absent, and not all while it cannot.\n");
+        "key is absent; in 30s: it can then at the latest, and before if the others have passed on what they "
+        "have.\n"
+        "MISSING counts its records of which a copy is missing.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv))
         return control->status;
     if (!ns_registry_open(control, &z) ||
-        !control_query(control, z, "hosts",
-                       "select address, endpoint, fingerprint, case when number is null then 'away' when "
-                       "is_leaving then 'leaving' else 'member' end, is_exhaustive, records, bytes from host "
-                       "order by address",
-                       NULL, &rows))
+        !control_query(
+            control, z, "hosts",
+            "select address, endpoint, fingerprint, case when number is null then 'away' when "
+            "is_leaving then 'leaving' else 'member' end, is_exhaustive, unsure_ms, records, bytes, memory, "
+            "doubtful, absent, missing, sent, received, content_bytes from host "
+            "order by address",
+            NULL, &rows))
         return CONTROL_FAILED;
     if (!is_json)
-        printf("%-32s  %-22s  %-7s  %-9s  %10s  %10s\n", "ADDRESS", "ENDPOINT", "STATE", "KNOWS", "RECORDS",
-               "MB");
+        printf("%-32s  %-22s  %-7s  %-9s  %10s  %10s  %7s\n", "ADDRESS", "ENDPOINT", "STATE", "KNOWS",
+               "RECORDS", "MB", "MISSING");
     for (int row = 0; row < pg_rows(rows); row++)
         print_host(rows, row, is_json);
     return CONTROL_DONE;

@@ -6,11 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HOST_MOST = 64 };
+#include "base/address.h"
 
 bool journal_address_resolve(const char *text, struct addrinfo **found_r)
 {
-    char host[HOST_MOST];
+    char host[JOURNAL_ADDRESS_MOST];
     const char *colon = strrchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : 0;
     bool is_bracketed = size > 2 && text[0] == '[' && text[size - 1] == ']';
@@ -18,7 +18,7 @@ bool journal_address_resolve(const char *text, struct addrinfo **found_r)
         text++;
         size -= 2;
     }
-    if (!size || size >= HOST_MOST || !colon[1] || (!is_bracketed && memchr(text, ':', size)))
+    if (!size || size >= JOURNAL_ADDRESS_MOST || !colon[1] || (!is_bracketed && memchr(text, ':', size)))
         return false;
     memcpy(host, text, size);
     host[size] = 0;
@@ -48,4 +48,14 @@ int journal_address_listen(const char *setting, const char *text, int backlog, c
         return fd;
     close(fd);
     return -1;
+}
+
+bool journal_address_client(const struct sockaddr *address, socklen_t size, char text_r[JOURNAL_ADDRESS_MOST],
+                            uint64_t *client_r)
+{
+    if (getnameinfo(address, size, text_r, JOURNAL_ADDRESS_MOST, NULL, 0, NI_NUMERICHOST))
+        return false;
+    text_r[strcspn(text_r, "%")] = 0; /* the zone of a link-local address */
+    *client_r = address_client(bytes_of(text_r));
+    return *client_r != 0;
 }

@@ -1,12 +1,10 @@
-/* journal_remote: an address in numbers; counts of the connections that are there; rates by arrival times. */
+/* journal_remote: an address in numbers; counts of the connections that are there. */
 #include "journal/journal_remote.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,18 +12,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "edge/crypto/crypto.h"
 #include "journal/journal_address.h"
+#include "journal/journal_rate.h"
 
-/* Sites share rates when their numbers share one, which a salt keeps them from choosing. */
-enum { BACKLOG = 256, RATES = 1024, HOST_MOST = 64, KEEPALIVE_IDLE_S = 60 };
+enum { BACKLOG = 256, KEEPALIVE_IDLE_S = 60 };
 
 struct journal_remote {
     const struct settings *settings;
     struct tls_server *server;
     int listener;
-    uint64_t salt;
-    int64_t due_ms, site_due_ms[RATES]; /* when the handshakes of the past are paid for, monotonic */
+    struct journal_rate rate;
 };
 
 bool journal_remote_load(struct journal_remote *remote, char *problem, size_t problem_size)
@@ -54,7 +50,7 @@ bool journal_remote_open(struct journal_remote **remote_r, const struct settings
     struct journal_remote *remote = memory_zeroed(1, sizeof *remote, "opening the TCP listener");
     remote->settings = settings;
     remote->listener = -1;
-    crypto_random(&remote->salt, sizeof remote->salt);
+    journal_rate_begin(&remote->rate);
     if (journal_remote_load(remote, problem, problem_size))
         remote->listener = journal_address_listen("journal_listen", settings->journal_listen, BACKLOG,
                                                   problem, problem_size);
@@ -79,31 +75,6 @@ void journal_remote_close(struct journal_remote *remote)
 int journal_remote_listener(const struct journal_remote *remote)
 {
     return remote->listener;
-}
-
-/* One more at `due`, each of which takes `each_ms`, with so many at once? */
-static bool has_rate(int64_t due_ms, int64_t now_ms, int64_t each_ms, int64_t at_once)
-{
-    return due_ms - now_ms <= each_ms * (at_once - 1);
-}
-
-static void count_one(int64_t *due_ms, int64_t now_ms, int64_t each_ms)
-{
-    *due_ms = (*due_ms > now_ms ? *due_ms : now_ms) + each_ms;
-}
-
-static bool count_handshake(struct journal_remote *remote, uint64_t client)
-{
-    enum { EACH_MS = 1000 / JOURNAL_HANDSHAKES_S, OF_SITE_MS = 1000 / JOURNAL_HANDSHAKES_OF_SITE_S };
-    const uint64_t spread = 0x9e3779b97f4a7c15;
-    int64_t now_ms = clock_monotonic_ms();
-    int64_t *due_ms = &remote->site_due_ms[((address_site(client) ^ remote->salt) * spread) >> 54];
-    if (!has_rate(remote->due_ms, now_ms, EACH_MS, JOURNAL_HANDSHAKES_S) ||
-        !has_rate(*due_ms, now_ms, OF_SITE_MS, JOURNAL_HANDSHAKES_AT_ONCE))
-        return false;
-    count_one(&remote->due_ms, now_ms, EACH_MS);
-    count_one(due_ms, now_ms, OF_SITE_MS);
-    return true;
 }
 
 void journal_remote_count(struct journal_remote_crowd *crowd, uint64_t other, bool is_stranger)
@@ -141,17 +112,9 @@ static const char *why_refused(struct journal_remote *remote, struct journal_con
         if (journal_connection_is_remote(connections[i], &other))
             journal_remote_count(&crowd, other, !journal_connection_is_known(connections[i]));
     const char *why = journal_remote_refusal(&crowd, remote->settings->journal_client_connections);
-    return why || count_handshake(remote, client) ? why : "there are too many handshakes";
-}
-
-static bool read_client(const struct sockaddr_storage *address, socklen_t size, char *text,
-                        uint64_t *client_r)
-{
-    if (getnameinfo((const struct sockaddr *)address, size, text, HOST_MOST, NULL, 0, NI_NUMERICHOST))
-        return false;
-    text[strcspn(text, "%")] = 0; /* the zone of a link-local address */
-    *client_r = address_client(bytes_of(text));
-    return *client_r != 0;
+    return why || journal_rate_take(&remote->rate, client, clock_monotonic_ms())
+               ? why
+               : "there are too many handshakes";
 }
 
 /* A client that has gone without a word is noticed by the kernel; answers are small and leave at once. */
@@ -168,12 +131,12 @@ bool journal_remote_accept(struct journal_remote *remote, struct journal_connect
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;
-    char text[HOST_MOST] = "";
+    char text[JOURNAL_ADDRESS_MOST] = "";
     uint64_t client;
     int fd = accept4(remote->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return false;
-    const char *why = read_client(&address, size, text, &client)
+    const char *why = journal_address_client((const struct sockaddr *)&address, size, text, &client)
                           ? why_refused(remote, connections, count, client)
                           : "its address is not known";
     if (why) {

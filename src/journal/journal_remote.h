@@ -13,9 +13,6 @@ enum {
     JOURNAL_STRANGERS_MOST = 100,     /* remote connections that have sent no right key yet */
     JOURNAL_STRANGERS_OF_CLIENT = 16, /* of these, of one client */
     JOURNAL_STRANGERS_OF_SITE = 32,   /* of one site: a customer may have thousands of IPv6 networks */
-    JOURNAL_HANDSHAKES_S = 200,       /* a second, of all; as many at once */
-    JOURNAL_HANDSHAKES_OF_SITE_S = 10,
-    JOURNAL_HANDSHAKES_AT_ONCE = 50, /* of one site */
 };
 
 struct journal_remote;

@@ -20,6 +20,7 @@
 #include "records/pieces.h"
 #include "records/records_changes.h"
 #include "records/records_fetch.h"
+#include "records/records_host.h"
 #include "records/records_state.h"
 
 struct key_piece {
@@ -147,6 +148,12 @@ struct changes_ring {
     uint32_t end[2], floor[2]; /* positions */
 };
 
+/* What struct records_hosts has: records_host.c. */
+struct hosts_board {
+    _Atomic uint64_t changes;
+    _Atomic uint64_t words[sizeof(struct records_hosts) / sizeof(uint64_t)];
+};
+
 struct records_head {
     struct mapping_head head;
     struct robust_lock lock, save_lock; /* the second: of the right to write to the disk */
@@ -163,6 +170,7 @@ struct records_head {
     uint32_t fence, hand;           /* the piece above that is looked at next; 0: the first one */
     uint32_t away;                  /* values whose content the disk alone has */
     uint32_t away_bytes[2];         /* of these contents */
+    struct hosts_board hosts;
     struct records_space space[RECORDS_SPACES_MOST];
     _Atomic uint32_t moved[RECORDS_STATE_MOVES], moved_all; /* changes of configurations */
     uint32_t seen[RECORDS_STATE_MOVES], seen_all;           /* of these, by the reading that was applied */
@@ -181,7 +189,7 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 12 };
+enum { RECORDS_LAYOUT = 13 };
 
 /* Of one change: a record of which each key takes the place of another one, or of the memory of a deletion,
  * which has as many; with each may go two shares. */

@@ -95,17 +95,24 @@ static bool records_use_read_head(int fd, struct records_head *head)
            head->head.layout == RECORDS_LAYOUT;
 }
 
-bool records_peek(const char *path, struct records_use uses_r[RECORDS_SPACES_MOST], size_t *count_r)
+bool records_use_peek(const char *path, struct records_head *head_r)
 {
-    static struct records_head head; /* too large for a stack */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *count_r = 0;
+    head_r->is_ready = 0;
     if (fd < 0)
         return errno == ENOENT;
     bool has_users = false,
-         is_known = find_users(fd, &has_users) && (!has_users || records_use_read_head(fd, &head));
+         is_known = find_users(fd, &has_users) && (!has_users || records_use_read_head(fd, head_r));
     close(fd);
-    if (is_known && has_users && head.is_ready)
-        *count_r = records_use_collect(&head, uses_r);
+    if (!is_known || !has_users)
+        head_r->is_ready = 0;
+    return is_known;
+}
+
+bool records_peek(const char *path, struct records_use uses_r[RECORDS_SPACES_MOST], size_t *count_r)
+{
+    static struct records_head head; /* too large for a stack */
+    bool is_known = records_use_peek(path, &head);
+    *count_r = head.is_ready ? records_use_collect(&head, uses_r) : 0;
     return is_known;
 }

@@ -14,4 +14,9 @@ struct records_use_file {
 /* Is it a lock of the file: "1: FLOCK ADVISORY READ 4711 fe:01:123456 0 EOF", device in hexadecimal? */
 bool records_use_is_lock(const char *line, const struct records_use_file *file);
 
+struct records_head;
+/* Copies the head of the file; `is_ready` of it is 0 when nobody uses the records.  False: it cannot be read.
+ */
+MUST_USE bool records_use_peek(const char *path, struct records_head *head_r);
+
 #endif

@@ -309,6 +309,11 @@ static void do_harm(struct campaign *campaign, bool is_narrow)
     }
 }
 
+static size_t space_of(struct bytes key)
+{
+    return key.size < 5 ? key.size : 5; /* "key 1" of keys 1, 10 to 19 */
+}
+
 static void run(struct campaign *campaign, unsigned seed)
 {
     bool is_narrow = seed % 2;
@@ -318,6 +323,8 @@ static void run(struct campaign *campaign, unsigned seed)
                                                         .request_ms = REQUEST_MS,
                                                         .silence_ms = SILENCE_MS,
                                                         .copies = 1 + seed % 3,
+                                                        .space = space_of,
+                                                        .limits = {.space_records = seed % 5 ? 0 : 4},
                                                         .asks_most = 32,
                                                         .rounds_most = 16,
                                                         .sweep_entries = 64},

@@ -35,6 +35,8 @@ static struct cluster_message sample(enum cluster_message_kind kind)
                                     .reach = 0xffff,
                                     .is_unsure = true,
                                     .is_removed = true,
+                                    .payer = {0, 22, 23},
+                                    .limits = {0, 0, 24, 25, 26, 27, UINT64_MAX},
                                     .copies = 7,
                                     .silent = {14, 15, 16, 17, 18, 19, 20, 21},
                                     .silent_count = 8};
@@ -60,6 +62,8 @@ static void assert_same(const struct cluster_message *a, const struct cluster_me
     assert_int_equal(cluster_table_compare(&a->known, &b->known), 0);
     assert_true(a->is_unsure == b->is_unsure && a->is_check == b->is_check &&
                 a->is_removed == b->is_removed && a->is_sure == b->is_sure && a->copies == b->copies);
+    assert_memory_equal(&a->payer, &b->payer, sizeof a->payer);
+    assert_memory_equal(&a->limits, &b->limits, sizeof a->limits);
     assert_int_equal(a->silent_count, b->silent_count);
     assert_memory_equal(a->silent, b->silent, sizeof a->silent);
 }
@@ -70,7 +74,8 @@ static void test_returns_what_was_written(void **state UNUSED)
         struct cluster_message message = sample((enum cluster_message_kind)kind), same;
         builder_clear(&out, 0);
         cluster_wire_write(&out, &message);
-        assert_int_equal(out.size, CLUSTER_WIRE_SIZE + CLUSTER_WIRE_HEAD + 4 * 8 + 5 + 12);
+        assert_int_equal(out.size,
+                         CLUSTER_WIRE_SIZE + CLUSTER_WIRE_HEAD + CLUSTER_WIRE_PAYER + 4 * 8 + 5 + 12);
         assert_int_equal(read_all(&same), CLUSTER_WHOLE);
         assert_same(&message, &same);
         struct cluster_message empty = {.kind = message.kind, .key = BYTES(""), .content = BYTES("")};
@@ -106,7 +111,7 @@ static void test_refuses_what_is_out_of_range(void **state UNUSED)
         {CLUSTER_WIRE_SIZE, CLUSTER_ANSWER, 4},               /* kind */
         {CLUSTER_WIRE_SIZE + 1, CLUSTER_REMOVE, 5},           /* deed */
         {CLUSTER_WIRE_SIZE + 2, CLUSTER_REDO, CLUSTER_OLDER}, /* outcome, of an answer */
-        {CLUSTER_WIRE_SIZE + 3, 5, 16},                       /* flags */
+        {CLUSTER_WIRE_SIZE + 3, 21, 32},                      /* flags */
         {CLUSTER_WIRE_SIZE + 4, 3, 9},                        /* level */
         {CLUSTER_WIRE_SIZE + 5, 7, 8},                        /* copies */
         {CLUSTER_WIRE_SIZE + 7, 8, 9},                        /* silent hosts */

@@ -277,6 +277,38 @@ static const char lease_checks[] = "select 'FAIL', installation is not null,"
                                    "  'pair: no host serves: start stampd on one of them'"
                                    "  from stampd.lease where one";
 
+/* Of z, where hosts hold records together. */
+static const char host_checks[] =
+    "with a as (select count(*) n, count(number) here, count(*) filter (where number is not null and"
+    "  not is_exhaustive and not is_guest) unsure, count(distinct content_bytes) filter (where number is not "
+    "null)"
+    "  sizes, max(unsure_ms) filter (where not is_exhaustive) unsure_ms, coalesce(sum(missing), 0) missing,"
+    "  string_agg(address, ', ' order by address) filter (where number is null) away,"
+    "  string_agg(address, ', ' order by address) filter (where number is not null and bytes * 10 > memory * "
+    "9)"
+    "  full_hosts, string_agg(address || ' has ' || content_bytes, ', ' order by content_bytes, address)"
+    "  filter (where number is not null) contents, max(beat_at) seen from stampd.host)"
+    " select 'WARN', away is null, format('hosts: all %s take part', n), format('hosts: away: %s: start"
+    " stamp-journal there, or stampctl host remove ADDRESS --lost', away) from a where n > 0"
+    " union all select 'FAIL', seen > now() - interval '1 minute', 'hosts: they report to z',"
+    " format('hosts: none has reported since %s: systemctl status stamp-journal', seen::timestamp(0))"
+    " from a where here > 0"
+    " union all select 'WARN', unsure = 0, 'hosts: all know which keys are absent',"
+    " format('hosts: %s cannot know yet which keys are absent%s: stampctl host list', unsure,"
+    " case when unsure_ms > 0 then format(', for %s s', unsure_ms / 1000) else ', until others have passed "
+    "on what"
+    " they have' end) from a where here > 0"
+    " union all select 'WARN', sizes < 2, 'hosts: all have the same limit_content_bytes', format('hosts: "
+    "different"
+    " limit_content_bytes, of which the least holds: %s: set the same on all', contents) from a where here > "
+    "0"
+    " union all select 'WARN', full_hosts is null, 'hosts: all have room', format('hosts: nine tenths of the "
+    "memory"
+    " are in use: %s: raise cluster_mb there, or add a host', full_hosts) from a where here > 0"
+    " union all select 'WARN', missing = 0, 'hosts: each record has its copies', format('hosts: %s records "
+    "lack a"
+    " copy: others are full, or do not answer: stampctl host list', missing) from a where here > 0";
+
 /* Of a namespace. */
 static const char task_checks[] =
     "select 'FAIL', running > 0 or oldest > stampd.stamp_of(now() - interval '1 minute'),"
@@ -372,7 +404,7 @@ static void doctor_check_databases(struct doctor *doctor)
                 "command as root");
     if (!is_there)
         return;
-    if (!doctor_ask(doctor, z, cluster_checks, "") ||
+    if (!doctor_ask(doctor, z, cluster_checks, "") || !doctor_ask(doctor, z, host_checks, "") ||
         (control->settings.hosts == HOSTS_PAIR && !doctor_ask(doctor, z, lease_checks, "")))
         doctor->is_well = false;
     doctor_compare_clocks(doctor, z);

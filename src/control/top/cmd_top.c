@@ -11,6 +11,7 @@
 #include "control/message.h"
 #include "control/record.h"
 #include "model/document/stamp.h"
+#include "records/records_host.h"
 #include "segment/counts/backlog.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/waits.h"
@@ -32,6 +33,7 @@ static const char *const count_names[] = {"requests", "commits", "conflicts",  "
 
 struct top {
     const struct segment *segment;
+    const char *records; /* the file of the records; NULL: there is none */
     bool is_json;
 };
 
@@ -61,7 +63,8 @@ static const char *top_wait_of(const struct segment *segment, int index, int64_t
     static const char *const kinds[] = {[PULSE_WAITS_FOR_TASK] = "task",
                                         [PULSE_WAITS_FOR_RECORDS] = "records",
                                         [PULSE_WAITS_FOR_END] = "end of task",
-                                        [PULSE_WAITS_FOR_DECODER] = "thumbnails"};
+                                        [PULSE_WAITS_FOR_DECODER] = "thumbnails",
+                                        [PULSE_WAITS_FOR_HOSTS] = "hosts"};
     const struct pulse *pulse = metrics_pulse(segment, index);
     uint64_t kind = atomic_load(&pulse->waits_for) & UINT8_MAX;
     int64_t commit_ms = waits_since_ms(segment, index);
@@ -184,6 +187,46 @@ static void top_show_queues(const struct top *top)
     }
 }
 
+/* --- hosts that hold records together --- */
+
+static void top_print_host(const struct top *top, const struct records_host *host)
+{
+    const char *state = records_host_word(host->state);
+    if (!top->is_json) {
+        printf("%-32s  %-7s  %-8s  %10llu  %8llu  %8llu  %8llu\n", host->address, state,
+               host->is_exhaustive ? "all" : "not all", (unsigned long long)host->records,
+               (unsigned long long)host->doubtful, (unsigned long long)host->absent,
+               (unsigned long long)host->missing);
+        return;
+    }
+    struct record record = {0};
+    record_add_word(&record, "kind", "host");
+    record_add_word(&record, "address", host->address);
+    record_add_word(&record, "state", state);
+    record_add_bool(&record, "exhaustive", host->is_exhaustive);
+    record_add_i64(&record, "unsure_ms", host->unsure_ms);
+    record_add_i64(&record, "records", (int64_t)host->records);
+    record_add_i64(&record, "not_exhaustive_keys", (int64_t)host->doubtful);
+    record_add_i64(&record, "not_found_keys", (int64_t)host->absent);
+    record_add_i64(&record, "missing_copies", (int64_t)host->missing);
+    record_add_i64(&record, "sent", (int64_t)host->sent);
+    record_add_i64(&record, "received", (int64_t)host->received);
+    record_print(&record);
+}
+
+/* As z knew them last. */
+static void top_show_hosts(const struct top *top)
+{
+    struct records_hosts hosts;
+    if (!top->records || !records_host_peek(top->records, &hosts))
+        return;
+    if (!top->is_json)
+        printf("\n%-32s  %-7s  %-8s  %10s  %8s  %8s  %8s\n", "HOST", "STATE", "KNOWS", "RECORDS", "DOUBTFUL",
+               "ABSENT", "MISSING");
+    for (uint64_t i = 0; i < hosts.count; i++)
+        top_print_host(top, &hosts.list[i]);
+}
+
 /* --- sums --- */
 
 static struct top_sums top_sum(const struct segment *segment)
@@ -260,7 +303,8 @@ static bool top_open(struct control *control, struct segment **segment_r)
 int control_top(struct control *control, int argc, char **argv)
 {
     static const struct command command = COMMAND(
-        "top", "", "Show what runs now: each request, for how long and what it waits for; queues; rates.",
+        "top", "",
+        "Show what runs now: each request, for how long and what it waits for; queues; hosts; rates.",
         "Reads the shared memory of the server, as root or as the user of stampd, and asks no worker.  Shows "
         "it again\n"
         "each second until it is interrupted; once, if standard output is no terminal.\n");
@@ -280,6 +324,8 @@ int control_top(struct control *control, int argc, char **argv)
     if (!top_open(control, &segment))
         return CONTROL_FAILED;
     top.segment = segment;
+    if (*control->settings.cluster_address)
+        top.records = arena_printf(control->arena, "%s/records", control->settings.run_directory);
     is_once = is_once || !isatty(STDOUT_FILENO);
     struct top_sums before = top_sum(segment);
     do {
@@ -290,6 +336,7 @@ int control_top(struct control *control, int argc, char **argv)
         top_show_sums(&top, &before, &now);
         top_show_requests(&top);
         top_show_queues(&top);
+        top_show_hosts(&top);
         before = now;
     } while (fflush(stdout) == 0 && !is_once);
     segment_view_close(segment);

@@ -20,13 +20,17 @@ enum {
     LAPSE_MS = 10000,
     LAPSE_SIGHTS = 6, /* as many answers of z have shown the same beat: it is not z that was away */
     TICK_MS = 100,
+    HELD_MS = 20,
     SILENCE_MS = 600,
     REQUEST_MS = 4000,
+    STANDSTILL_MS = 2000,
     ROUNDS_MOST = 1024,
     SWEEP_ENTRIES = 1000,
     OWN_MOST = 256, /* messages to itself that one turn passes on */
     READY_MOST = 64,
     KEYS_OF_MB = 1024,
+    PARTS = 8, /* of cluster_mb: one for keys without records, one for questions that are open */
+    CONTENTS_LEAST = 2,
     MS_OF_S = 1000,
     US = 1000
 };
@@ -50,6 +54,7 @@ struct hosts_open_ask {
 
 struct hosts {
     const struct settings *settings;
+    struct records *records; /* of this host: whose programs see what is known of the hosts */
     struct hosts_links *links;
     struct hosts_beat *beat;
     struct events_timer *beats, *ticks, *soon;
@@ -63,16 +68,34 @@ struct hosts {
     struct hosts_watched watched[HOSTS_MOST];
     uint64_t doubt, doubt_over;
     int64_t doubt_until_ms;
+    int64_t turned_ms, stood_ms; /* the last turn of the loop; since then z is to answer, 0: it has */
     bool was_refused, was_exhaustive;
+    size_t content_most;
     struct own_message *own_first, *own_last;
     struct hosts_memo *ready_first, *ready_last;
     struct hosts_open_ask asks[HOSTS_ASKS_MOST];
     uint64_t last_cookie;
 };
 
-static struct cluster_time hosts_now(void)
+/* A host that has stood still may have been removed meanwhile, and what it has may be old: it serves nothing
+ * to itself until z has answered again; nor to others, whose lists are later.  If z is away, a question ends
+ * before that does. */
+static struct cluster_time hosts_now(struct hosts *hosts)
 {
-    return (struct cluster_time){.now_ms = clock_boot_ms(), .wall_us = clock_wall_ms() * US};
+    int64_t now_ms = clock_boot_ms();
+    if (hosts->cluster && hosts->turned_ms && now_ms - hosts->turned_ms > STANDSTILL_MS) {
+        log_warning("this host has stood still: it asks z before it goes on milliseconds=%lld",
+                    (long long)(now_ms - hosts->turned_ms));
+        hosts->stood_ms = now_ms;
+        events_timer_start(hosts->beats, 0);
+    }
+    hosts->turned_ms = now_ms;
+    return (struct cluster_time){.now_ms = now_ms, .wall_us = clock_wall_ms() * US};
+}
+
+static bool is_held(const struct hosts *hosts)
+{
+    return hosts->stood_ms && clock_boot_ms() - hosts->stood_ms < REQUEST_MS;
 }
 
 /* --- what the algorithm calls --- */
@@ -104,6 +127,7 @@ static void send_message(void *context, const struct cluster_message *message)
 static void add_ready(struct hosts *hosts, struct hosts_memo *memo)
 {
     memo->is_ready = true;
+    memo->earlier = hosts->ready_last;
     memo->later = NULL;
     if (!hosts->ready_first)
         events_timer_start(hosts->soon, 0);
@@ -113,15 +137,8 @@ static void add_ready(struct hosts *hosts, struct hosts_memo *memo)
 
 static void remove_ready(struct hosts *hosts, struct hosts_memo *memo)
 {
-    struct hosts_memo *last = NULL;
-    for (struct hosts_memo **link = &hosts->ready_first; *link;)
-        if (*link == memo) {
-            *link = memo->later;
-        } else {
-            last = *link;
-            link = &last->later;
-        }
-    hosts->ready_last = last;
+    *(memo->earlier ? &memo->earlier->later : &hosts->ready_first) = memo->later;
+    *(memo->later ? &memo->later->earlier : &hosts->ready_last) = memo->earlier;
     memo->is_ready = false;
 }
 
@@ -177,7 +194,7 @@ bool hosts_ask(struct hosts *hosts, struct hosts_memo *memo, const struct cluste
         *ask = (struct hosts_open_ask){memo, cookie};
         memo->is_asking = true;
         memo->cookie = cookie;
-        if (cluster_ask(hosts->cluster, &levelled, cookie, hosts_now()))
+        if (cluster_ask(hosts->cluster, &levelled, cookie, hosts_now(hosts)))
             return true;
         *ask = (struct hosts_open_ask){0};
         memo->is_asking = false;
@@ -215,16 +232,28 @@ int64_t hosts_ttl_most_ms(const struct hosts *hosts)
     return hosts->cluster ? hosts->terms.ttl_most_ms : 0;
 }
 
+size_t hosts_content_most(const struct hosts *hosts)
+{
+    return hosts->content_most;
+}
+
+size_t hosts_space_size(struct bytes key)
+{
+    const char *end = key.size ? memchr(key.data, 0, key.size) : NULL;
+    size_t size = end ? (size_t)(end - key.data) + 1 + HOSTS_MADE_BYTES : 0;
+    return size <= key.size ? size : 0;
+}
+
 static void on_hosts_soon(void *context)
 {
     struct hosts *hosts = context;
-    for (int i = 0; i < OWN_MOST && hosts->own_first; i++) {
+    for (int i = 0; i < OWN_MOST && hosts->own_first && !is_held(hosts); i++) {
         struct own_message *own = hosts->own_first;
         hosts->own_first = own->next;
         if (!own->next)
             hosts->own_last = NULL;
         if (hosts->cluster)
-            cluster_receive(hosts->cluster, &own->message, hosts_now());
+            cluster_receive(hosts->cluster, &own->message, hosts_now(hosts));
         free(own);
     }
     for (int i = 0; i < READY_MOST && hosts->ready_first; i++) {
@@ -233,7 +262,7 @@ static void on_hosts_soon(void *context)
         memo->done(memo->context);
     }
     if (hosts->own_first || hosts->ready_first)
-        events_timer_start(hosts->soon, 0);
+        events_timer_start(hosts->soon, hosts->ready_first || !is_held(hosts) ? 0 : HELD_MS);
 }
 
 /* --- the list --- */
@@ -251,7 +280,7 @@ static void receive_message(void *context, const struct cluster_message *message
 {
     struct hosts *hosts = context;
     if (hosts->cluster)
-        cluster_receive(hosts->cluster, message, hosts_now());
+        cluster_receive(hosts->cluster, message, hosts_now(hosts));
 }
 
 /* A group is named by the address down to it, so that racks of two sites may have one name. */
@@ -291,12 +320,18 @@ static void read_places(const char *uuid, struct siphash_key *places_r)
 
 static void create_cluster(struct hosts *hosts, const struct hosts_sight *sight)
 {
-    size_t bytes = (size_t)hosts->settings->cluster_mb << 20;
+    const struct settings *settings = hosts->settings;
+    size_t bytes = (size_t)settings->cluster_mb << 20;
+    size_t least = CONTENTS_LEAST * (size_t)settings->limit_content_bytes;
     const struct cluster_hooks hooks = {hosts, send_message, take_answer};
     hosts->terms = (struct cluster_settings){
-        .bounds = {.record_bytes = bytes / 8 * 7,
-                   .keys = (uint32_t)hosts->settings->cluster_mb * KEYS_OF_MB,
-                   .key_bytes = bytes / 8},
+        .bounds = {.record_bytes = bytes / PARTS * (PARTS - 2),
+                   .keys = (uint32_t)settings->cluster_mb * KEYS_OF_MB,
+                   .key_bytes = bytes / PARTS},
+        .space = hosts_space_size,
+        .limits = {.space_bytes = (uint64_t)settings->limit_namespace_records_mb << 20,
+                   .space_records = (uint64_t)settings->limit_namespace_records},
+        .asks_bytes = bytes / PARTS < least ? least : bytes / PARTS,
         .ttl_most_ms = sight->ttl_s * MS_OF_S,
         .request_ms = REQUEST_MS,
         .silence_ms = SILENCE_MS,
@@ -404,6 +439,27 @@ static void note_exhaustive(struct hosts *hosts)
     hosts->was_exhaustive = report.is_exhaustive;
 }
 
+/* What one host does not take, no host is to store: the least limit of all holds. */
+static void find_content_most(struct hosts *hosts, const struct hosts_sight *sight)
+{
+    const struct hosts_member *least = NULL;
+    size_t most = (size_t)hosts->settings->limit_content_bytes;
+    for (uint32_t i = 0; i < sight->count; i++) {
+        const struct hosts_member *member = &sight->members[i];
+        if (member->content_most && member->content_most < most) {
+            most = (size_t)member->content_most;
+            least = member;
+        }
+    }
+    if (most > RECORDS_CONTENT_MOST)
+        most = RECORDS_CONTENT_MOST;
+    if (least && most != hosts->content_most)
+        log_warning("the hosts have different limit_content_bytes: that of %s holds for records in spread "
+                    "namespaces, %zu bytes",
+                    least->address, most);
+    hosts->content_most = most;
+}
+
 static void follow_list(struct hosts *hosts, const struct hosts_sight *sight)
 {
     if (hosts->cluster && !has_same_terms(hosts, sight)) {
@@ -419,6 +475,7 @@ static void follow_list(struct hosts *hosts, const struct hosts_sight *sight)
     hosts->self = sight->self;
     memcpy(hosts->members, sight->members, sizeof hosts->members);
     hosts->member_count = sight->count;
+    find_content_most(hosts, sight);
     hosts_links_follow(hosts->links, hosts->members, hosts->member_count, hosts->self);
     watch_members(hosts, sight);
     const struct cluster_view view = {.map = hosts->map,
@@ -427,7 +484,7 @@ static void follow_list(struct hosts *hosts, const struct hosts_sight *sight)
                                       .swept = sight->swept,
                                       .sure_until_ms = sight->sent_ms + LEASE_MS,
                                       .doubt_ms = read_doubt(hosts, sight)};
-    cluster_see(hosts->cluster, &view, hosts_now());
+    cluster_see(hosts->cluster, &view, hosts_now(hosts));
     note_exhaustive(hosts);
 }
 
@@ -438,6 +495,8 @@ static void send_beat(struct hosts *hosts)
     report.number = hosts->self;
     report.doubt_over = hosts->doubt_over;
     report.sent_ms = clock_boot_ms();
+    report.memory = ((uint64_t)hosts->settings->cluster_mb << 20) / PARTS * (PARTS - 2);
+    report.content_most = (uint64_t)hosts->settings->limit_content_bytes;
     if (hosts->cluster)
         cluster_report(hosts->cluster, &report.of);
     for (size_t i = 0; i < HOSTS_MOST; i++) {
@@ -449,6 +508,16 @@ static void send_beat(struct hosts *hosts)
         report.silent_beats[report.silent_count++] = watched->beat;
     }
     hosts_beat_send(hosts->beat, &report);
+}
+
+static void show_hosts(struct hosts *hosts, const struct hosts_sight *sight)
+{
+    static struct records_hosts all; /* too large for a stack */
+    all = sight->all;
+    all.version = sight->version;
+    all.at_ms = clock_monotonic_ms();
+    all.connected = hosts_links_connected(hosts->links);
+    records_host_write(hosts->records, &all);
 }
 
 static void on_seen(void *context, const struct hosts_sight *sight)
@@ -465,8 +534,11 @@ static void on_seen(void *context, const struct hosts_sight *sight)
         return;
     }
     hosts->was_refused = false;
+    show_hosts(hosts, sight);
     bool is_new = !hosts->map || cluster_map_version(hosts->map) < sight->version;
     follow_list(hosts, sight);
+    if (sight->sent_ms >= hosts->stood_ms)
+        hosts->stood_ms = 0;
     if (is_new)
         send_beat(hosts); /* others wait for the version that this host has seen */
 }
@@ -484,7 +556,7 @@ static void on_hosts_tick(void *context)
     events_timer_start(hosts->ticks, TICK_MS);
     if (!hosts->cluster)
         return;
-    cluster_tick(hosts->cluster, hosts_now());
+    cluster_tick(hosts->cluster, hosts_now(hosts));
     note_exhaustive(hosts);
 }
 
@@ -504,6 +576,8 @@ bool hosts_open(struct hosts **hosts_r, struct events *events, const struct sett
     struct hosts *hosts = memory_zeroed(1, sizeof *hosts, "starting as one of several hosts");
     const struct hosts_links_owner owner = {number_of, receive_message, hosts};
     hosts->settings = settings;
+    hosts->records = records;
+    hosts->content_most = (size_t)settings->limit_content_bytes;
     *hosts_r = hosts;
     if (!hosts_links_open(&hosts->links, events, settings, &owner, fingerprint, problem, problem_size))
         return false;

@@ -39,7 +39,7 @@ struct hosts_memo {
     uint64_t cookie;
     void (*done)(void *context); /* an answer has come */
     void *context;
-    struct hosts_memo *later;
+    struct hosts_memo *earlier, *later; /* among those for which an answer has come */
 };
 
 /* The message is run again from its beginning. */
@@ -51,9 +51,16 @@ static inline void hosts_memo_rewind(struct hosts_memo *memo)
 void hosts_memo_forget(struct hosts *hosts, struct hosts_memo *memo);
 size_t hosts_memo_memory(const struct hosts_memo *memo);
 
-/* Asks; `done` is called later.  False: too much is asked already. */
+/* Asks; `done` is called later.  False: too much is asked already, of all or of the namespace. */
 MUST_USE bool hosts_ask(struct hosts *hosts, struct hosts_memo *memo, const struct cluster_request *request);
 /* The longest time to live; 0: this host takes no part. */
 int64_t hosts_ttl_most_ms(const struct hosts *hosts);
+/* The longest content that all hosts take, in bytes. */
+size_t hosts_content_most(const struct hosts *hosts);
+
+/* A key in a spread namespace begins with the namespace's code, a zero byte and which of those that have had
+ * its code; so many bytes. */
+enum { HOSTS_MADE_BYTES = 8 };
+size_t hosts_space_size(struct bytes key);
 
 #endif

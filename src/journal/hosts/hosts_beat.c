@@ -32,8 +32,8 @@ static const struct settings *hosts_beat_settings;
 static char hosts_beat_fingerprint[CRYPTO_SHA256_HEX + 1];
 
 static const struct pg_statement hosts_beat_statement = {
-    "host_beat",
-    "select * from host_beat($1, $2, $3, $4, $5, $6::int = 1, $7::int = 1, $8, $9, $10, $11, $12)", 12};
+    "host_beat", "select * from host_beat($1, $2, $3, $4, $5, $6::int = 1, $7::int = 1, $8, $9, $10, $11)",
+    11};
 
 static struct pg *connect_to_z(void)
 {
@@ -63,29 +63,59 @@ static void take_text(char *text_r, size_t size, const struct pg_result *rows, i
     snprintf(text_r, size, "%.*s", (int)text.size, text.size ? text.data : "");
 }
 
+/* Columns of host_beat. */
+enum {
+    VERSION,
+    SELF,
+    SEEN,
+    SWEPT,
+    DOUBT,
+    DOUBT_OVER,
+    IS_DOUBTED,
+    COPIES,
+    TTL_S,
+    PLACES,
+    ADDRESS,
+    ENDPOINT,
+    FINGERPRINT,
+    NUMBER,
+    BEAT,
+    IS_GUEST,
+    JOINED,
+    CONTENT_BYTES,
+    STATE,
+    IS_EXHAUSTIVE,
+    RECORDS,
+    BYTES_OF,
+    DOUBTFUL,
+    ABSENT,
+    MISSING,
+    SENT,
+    RECEIVED,
+    UNSURE_MS,
+    MEMORY
+};
+
+static void read_host(const struct pg_result *rows, int row, struct records_host *host)
+{
+    take_text(host->address, sizeof host->address, rows, row, ADDRESS);
+    host->state = (uint64_t)pg_get_i64(rows, row, STATE);
+    host->is_exhaustive = pg_get_bool(rows, row, IS_EXHAUSTIVE);
+    host->records = (uint64_t)pg_get_i64(rows, row, RECORDS);
+    host->bytes = (uint64_t)pg_get_i64(rows, row, BYTES_OF);
+    host->doubtful = (uint64_t)pg_get_i64(rows, row, DOUBTFUL);
+    host->absent = (uint64_t)pg_get_i64(rows, row, ABSENT);
+    host->missing = (uint64_t)pg_get_i64(rows, row, MISSING);
+    host->sent = (uint64_t)pg_get_i64(rows, row, SENT);
+    host->received = (uint64_t)pg_get_i64(rows, row, RECEIVED);
+    host->unsure_ms = pg_get_i64(rows, row, UNSURE_MS);
+    host->memory = (uint64_t)pg_get_i64(rows, row, MEMORY);
+}
+
 static void read_sight(const struct pg_result *rows, struct hosts_sight *sight)
 {
-    enum {
-        VERSION,
-        SELF,
-        SEEN,
-        SWEPT,
-        DOUBT,
-        DOUBT_OVER,
-        IS_DOUBTED,
-        COPIES,
-        TTL_S,
-        PLACES,
-        ADDRESS,
-        ENDPOINT,
-        FINGERPRINT,
-        NUMBER,
-        BEAT,
-        IS_GUEST,
-        JOINED
-    };
     int count = pg_rows(rows) < HOSTS_MOST ? pg_rows(rows) : HOSTS_MOST;
-    sight->count = (uint32_t)count;
+    sight->all.count = (uint64_t)count;
     if (count) {
         sight->version = (uint64_t)pg_get_i64(rows, 0, VERSION);
         sight->self = (uint32_t)pg_get_i64(rows, 0, SELF);
@@ -99,7 +129,13 @@ static void read_sight(const struct pg_result *rows, struct hosts_sight *sight)
         take_text(sight->places, sizeof sight->places, rows, 0, PLACES);
     }
     for (int row = 0; row < count; row++) {
-        struct hosts_member *member = &sight->members[row];
+        struct hosts_member *member = &sight->members[sight->count];
+        struct records_host *host = &sight->all.list[row];
+        read_host(rows, row, host);
+        host->is_self = sight->self && pg_get_i64(rows, row, NUMBER) == sight->self;
+        if (host->state == RECORDS_HOST_AWAY)
+            continue;
+        sight->count++;
         take_text(member->address, sizeof member->address, rows, row, ADDRESS);
         take_text(member->endpoint, sizeof member->endpoint, rows, row, ENDPOINT);
         take_text(member->fingerprint, sizeof member->fingerprint, rows, row, FINGERPRINT);
@@ -107,6 +143,7 @@ static void read_sight(const struct pg_result *rows, struct hosts_sight *sight)
         member->beat = pg_get_i64(rows, row, BEAT);
         member->is_guest = pg_get_bool(rows, row, IS_GUEST);
         member->joined = (uint64_t)pg_get_i64(rows, row, JOINED);
+        member->content_most = (uint64_t)pg_get_i64(rows, row, CONTENT_BYTES);
     }
 }
 
@@ -115,13 +152,23 @@ static bool ask_z(struct pg *pg, struct arena *arena, const struct hosts_report 
                   struct hosts_sight *sight)
 {
     struct pg_result *rows;
+    const struct cluster_report *of = &report->of;
+    const int64_t counts[] = {(int64_t)(of->records + of->removed),
+                              (int64_t)of->record_bytes,
+                              (int64_t)of->doubtful,
+                              (int64_t)of->absent,
+                              (int64_t)of->missing,
+                              (int64_t)of->sent,
+                              (int64_t)of->received,
+                              of->unsure_ms,
+                              (int64_t)report->memory,
+                              (int64_t)report->content_most};
     const struct pg_params *params = PG_PARAMS(
         arena, PG_TEXT(bytes_of(hosts_beat_settings->cluster_address)),
         PG_TEXT(bytes_of(hosts_beat_fingerprint)), PG_I64(report->number), PG_I64((int64_t)report->of.seen),
         PG_I64((int64_t)report->of.swept), PG_I32(report->of.is_short), PG_I32(report->of.is_exhaustive),
-        PG_I64((int64_t)(report->of.records + report->of.removed)), PG_I64((int64_t)report->of.record_bytes),
-        PG_I64((int64_t)report->doubt_over), PG_I64S(report->silent, report->silent_count),
-        PG_I64S(report->silent_beats, report->silent_count));
+        PG_I64S(counts, COUNT_OF(counts)), PG_I64((int64_t)report->doubt_over),
+        PG_I64S(report->silent, report->silent_count), PG_I64S(report->silent_beats, report->silent_count));
     if (pg_run(pg, &hosts_beat_statement, params, &rows))
         return false;
     memset(sight, 0, sizeof *sight);

@@ -10,6 +10,7 @@
 #include "edge/crypto/crypto.h"
 #include "edge/events.h"
 #include "records/records.h"
+#include "records/records_host.h"
 
 enum { HOSTS_MOST = 64, HOSTS_ADDRESS_MOST = 511, HOSTS_ENDPOINT_MOST = 80, HOSTS_UUID = 36 };
 
@@ -17,6 +18,7 @@ struct hosts_report {
     uint32_t number; /* of this host; 0: it has none yet */
     struct cluster_report of;
     uint64_t doubt_over;
+    uint64_t memory, content_most; /* bytes: for records, and of one content */
     uint32_t silent_count;
     int64_t silent[HOSTS_MOST], silent_beats[HOSTS_MOST];
     int64_t sent_ms; /* boot time: comes back with the sight */
@@ -28,7 +30,7 @@ struct hosts_member {
     uint32_t number;
     bool is_guest;
     int64_t beat;
-    uint64_t joined;
+    uint64_t joined, content_most;
 };
 
 struct hosts_sight {
@@ -42,6 +44,7 @@ struct hosts_sight {
     char places[HOSTS_UUID + 1];
     uint32_t count; /* 0: z does not know this host */
     struct hosts_member members[HOSTS_MOST];
+    struct records_hosts all; /* also those that take no part now */
 };
 
 struct hosts_beat;

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "cluster/cluster_wire.h"
 #include "journal/journal_address.h"
+#include "journal/journal_rate.h"
 
 enum {
     CALLERS_MOST = 2 * HOSTS_MOST + 32,
@@ -31,6 +32,7 @@ enum {
 struct hosts_peer {
     struct hosts_links *links;
     uint32_t number; /* 0: free */
+    uint64_t client; /* that its endpoint stands for */
     char endpoint[HOSTS_ENDPOINT_MOST + 1], fingerprint[CRYPTO_SHA256_HEX + 1];
     int fd; /* -1: none */
     struct tls *tls;
@@ -46,7 +48,8 @@ struct hosts_caller {
     struct hosts_links *links;
     int fd;
     struct tls *tls;
-    bool is_open;
+    bool is_open, has_begun; /* the handshake is done, or has begun */
+    uint64_t client;
     char fingerprint[CRYPTO_SHA256_HEX + 1];
     uint64_t arrival; /* a number that grows */
     struct watch *watch;
@@ -58,7 +61,7 @@ struct hosts_links {
     struct events *events;
     struct hosts_links_owner owner;
     struct tls_peers *keys;
-    size_t content_most;
+    struct journal_rate of_strangers, of_members;
     int listener;
     struct watch *arrivals;
     struct hosts_peer peers[HOSTS_MOST];
@@ -217,6 +220,19 @@ static void on_peer(void *context)
         retry_later(peer, outcome == TLS_DONE ? "it sends what nobody requested" : tls_why(peer->tls));
 }
 
+/* 0: it is no address in numbers. */
+static uint64_t client_of(const char *endpoint)
+{
+    struct addrinfo *found;
+    char text[JOURNAL_ADDRESS_MOST];
+    uint64_t client = 0;
+    if (!journal_address_resolve(endpoint, &found))
+        return 0;
+    bool is_client = journal_address_client(found->ai_addr, found->ai_addrlen, text, &client);
+    freeaddrinfo(found);
+    return is_client ? client : 0;
+}
+
 static struct hosts_peer *find_peer(struct hosts_links *links, uint32_t number)
 {
     for (size_t i = 0; i < HOSTS_MOST; i++)
@@ -250,6 +266,7 @@ void hosts_links_follow(struct hosts_links *links, const struct hosts_member *me
             .links = links, .number = members[at].number, .fd = -1, .pause_ms = PAUSE_LEAST_MS};
         snprintf(peer->endpoint, sizeof peer->endpoint, "%s", members[at].endpoint);
         snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", members[at].fingerprint);
+        peer->client = client_of(peer->endpoint);
         peer->watch = events_watch_create(links->events, on_peer, peer);
         peer->timer = events_timer_create(links->events, on_peer_time, peer);
         connect_peer(peer);
@@ -307,10 +324,30 @@ static void on_caller_time(void *context)
     end_caller(context);
 }
 
+/* One more handshake, which has begun with bytes of the caller: a connection that is silent costs none.  From
+ * the address of a member others cannot use it up, from wherever they come. */
+static bool may_shake(struct hosts_caller *caller)
+{
+    struct hosts_links *links = caller->links;
+    bool is_of_member = false;
+    for (size_t i = 0; i < HOSTS_MOST; i++)
+        is_of_member |= links->peers[i].number && links->peers[i].client == caller->client;
+    caller->has_begun = true;
+    if (journal_rate_take(is_of_member ? &links->of_members : &links->of_strangers, caller->client,
+                          clock_monotonic_ms()))
+        return true;
+    log_often(LOG_LEVEL_WARNING, "hosts", "a connection is closed: there are too many handshakes");
+    return false;
+}
+
 /* True: it is a member. */
 static bool shake_caller(struct hosts_caller *caller)
 {
     const struct hosts_links_owner *owner = &caller->links->owner;
+    if (!caller->has_begun && !may_shake(caller)) {
+        end_caller(caller);
+        return false;
+    }
     enum tls_outcome outcome = tls_shake(caller->tls);
     if (outcome == TLS_READS || outcome == TLS_WRITES) {
         events_watch_set(caller->watch, caller->fd, outcome == TLS_WRITES);
@@ -341,7 +378,7 @@ static bool take_messages(struct hosts_caller *caller)
         struct cluster_message message;
         size_t used = 0;
         struct bytes rest = {caller->in.data + done, caller->in.size - done};
-        reading = cluster_wire_read(rest, caller->links->content_most, &message, &used);
+        reading = cluster_wire_read(rest, HOSTS_CONTENT_MOST, &message, &used);
         if (reading != CLUSTER_WHOLE)
             break;
         if (message.from == number)
@@ -399,9 +436,15 @@ static void make_room_for_stranger(struct hosts_links *links)
 static void on_caller_arrival(void *context)
 {
     struct hosts_links *links = context;
-    int fd = accept4(links->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    char text[JOURNAL_ADDRESS_MOST];
+    uint64_t client = 0;
+    int fd = accept4(links->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
+    if (!journal_address_client((const struct sockaddr *)&address, size, text, &client))
+        client = 0; /* as one client */
     make_room_for_stranger(links);
     if (links->caller_count == CALLERS_MOST) {
         log_often(LOG_LEVEL_WARNING, "hosts", "a connection of a host is refused: there are too many");
@@ -412,6 +455,7 @@ static void on_caller_arrival(void *context)
     set_link_options(fd);
     *caller = (struct hosts_caller){.links = links,
                                     .fd = fd,
+                                    .client = client,
                                     .tls = tls_create_peer(links->keys, fd, false),
                                     .arrival = ++links->arrivals_so_far};
     caller->watch = events_watch_create(links->events, on_caller, caller);
@@ -431,7 +475,8 @@ bool hosts_links_open(struct hosts_links **links_r, struct events *events, const
     links->events = events;
     links->owner = *owner;
     links->listener = -1;
-    links->content_most = (size_t)settings->limit_content_bytes + HOSTS_MOST;
+    journal_rate_begin(&links->of_strangers);
+    journal_rate_begin(&links->of_members);
     for (size_t i = 0; i < HOSTS_MOST; i++)
         links->peers[i].fd = -1;
     *links_r = links;

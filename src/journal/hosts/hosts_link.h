@@ -4,13 +4,18 @@
  * A host is recognised by the fingerprint of its key: whoever shows another key than those of the list is
  * refused after the handshake, and a message counts only under the number of the key's host.  What a peer
  * does not take is kept up to a bound for each peer, and then dropped, as if the peer could not be reached.
- * One look at a connection reads one TLS record. */
+ * One look at a connection reads one TLS record.  Strangers are limited in number and in handshakes, by their
+ * address; the addresses of the list have a rate of their own. */
 #ifndef STAMPD_JOURNAL_HOSTS_HOSTS_LINK_H
 #define STAMPD_JOURNAL_HOSTS_HOSTS_LINK_H
 
 #include "edge/crypto/tls.h"
 #include "edge/events.h"
 #include "journal/hosts/hosts_beat.h"
+
+/* Bytes of the content of a message.  Hosts agree on less (hosts.c), but a record may have been stored before
+ * a host with a smaller limit came. */
+enum { HOSTS_CONTENT_MOST = RECORDS_CONTENT_MOST + 1 };
 
 struct hosts_links;
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/coding/siphash.h"
 
-enum { TYPE_BYTES = 1, ROUNDS = 8, MADE_BYTES = 8 };
+enum { TYPE_BYTES = 1, ROUNDS = 8 };
 
 struct hosts_command {
     struct hosts *hosts;
@@ -77,6 +77,8 @@ static enum records_outcome hosts_run_outcome_of(enum cluster_outcome outcome)
         return RECORDS_NOT_FREE;
     case CLUSTER_OUT_OF_MEMORY:
         return RECORDS_OUT_OF_MEMORY;
+    case CLUSTER_OUT_OF_SHARE:
+        return RECORDS_OUT_OF_SHARE;
     case CLUSTER_NO_PARTICIPANTS:
         return RECORDS_NO_PARTICIPANTS;
     case CLUSTER_OTHER_STAMP:
@@ -176,7 +178,18 @@ static void write_content(struct hosts_command *run, enum records_type type, str
 static struct cluster_request request_of(const struct hosts_command *run, enum cluster_deed deed,
                                          int64_t ttl_ms)
 {
-    return (struct cluster_request){.deed = deed, .content = builder_bytes(&run->content), .ttl_ms = ttl_ms};
+    struct cluster_request request = {
+        .deed = deed, .content = builder_bytes(&run->content), .ttl_ms = ttl_ms};
+    const struct records_payer *payer = run->command->payer;
+    if (payer) {
+        request.payer = (struct cluster_payer){.rule = payer->rule, .caller = payer->caller};
+        request.limits = (struct cluster_limits){.payers_bytes = payer->payers_bytes,
+                                                 .rule_bytes = payer->rule_bytes,
+                                                 .rule_records = payer->rule_records,
+                                                 .caller_bytes = payer->caller_bytes,
+                                                 .caller_records = payer->caller_records};
+    }
+    return request;
 }
 
 /* SET with `keeps_end`: of the present record the end stays. */
@@ -352,21 +365,27 @@ static bool is_supported(const struct records_command *command)
                    (command->deed == RECORDS_EXPIRE && command->expires_ms);
     bool moves_end = command->deed == RECORDS_GET && command->expires_ms;
     return is_deed && !moves_end && !command->more_count && !command->touch_s && !command->lease_ms &&
-           !command->is_persisted && !command->is_listened && !command->payer && !command->timestamp_us;
+           !command->is_persisted && !command->is_listened && !command->timestamp_us;
 }
 
 /* The namespace, which of those that have had its code, and the key.  False: it is too long. */
 static bool write_key(struct hosts_command *run, const struct hosts_space *space)
 {
-    size_t ns = space->ns.size, all = ns + 1 + MADE_BYTES + run->command->key.size;
+    size_t ns = space->ns.size, all = ns + 1 + HOSTS_MADE_BYTES + run->command->key.size;
     if (all > sizeof run->key)
         return false;
     memcpy(run->key, space->ns.data, ns);
     run->key[ns] = 0;
     bytes_put_u64((unsigned char *)run->key + ns + 1, space->made);
-    memcpy(run->key + ns + 1 + MADE_BYTES, run->command->key.data, run->command->key.size);
+    memcpy(run->key + ns + 1 + HOSTS_MADE_BYTES, run->command->key.data, run->command->key.size);
     run->key_size = all;
     return true;
+}
+
+/* Decided when the message asks first, as ends are: meanwhile another host may have joined. */
+static bool hosts_run_fits(const struct hosts_command *run)
+{
+    return run->memo->began_ms || run->command->content.size <= hosts_content_most(run->hosts);
 }
 
 bool hosts_run(struct hosts *hosts, struct hosts_memo *memo, const struct hosts_space *space,
@@ -377,7 +396,7 @@ bool hosts_run(struct hosts *hosts, struct hosts_memo *memo, const struct hosts_
     *found_r = (struct records_found){0};
     run.outcome = !is_supported(command) || space->is_encrypted ? RECORDS_UNSUPPORTED
                   : !hosts                                      ? RECORDS_NO_PARTICIPANTS
-                  : !write_key(&run, space)                     ? RECORDS_OUT_OF_RANGE
+                  : !write_key(&run, space) || !hosts_run_fits(&run)      ? RECORDS_OUT_OF_RANGE
                                                                 : RECORDS_OK;
     if (run.outcome == RECORDS_OK && command->deed == RECORDS_GET)
         run_get(&run);

@@ -11,8 +11,9 @@ enum pulse_wait {
     PULSE_WAITS_FOR_NOTHING,
     PULSE_WAITS_FOR_TASK,
     PULSE_WAITS_FOR_RECORDS,
-    PULSE_WAITS_FOR_END,    /* of a task that the caller has requested */
-    PULSE_WAITS_FOR_DECODER /* of images: the process of the thumbnails */
+    PULSE_WAITS_FOR_END,     /* of a task that the caller has requested */
+    PULSE_WAITS_FOR_DECODER, /* of images: the process of the thumbnails */
+    PULSE_WAITS_FOR_HOSTS    /* that hold the records of spread namespaces */
 };
 
 enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18, PULSE_NS_BYTES = 16, PULSE_WHAT_BYTES = 32 };

@@ -20,6 +20,7 @@
 #include "segment/counts/stored.h"
 #include "segment/counts/shares.h"
 #include "serve/instance.h"
+#include "serve/metrics/host_metrics.h"
 #include "serve/metrics/latency.h"
 #include "serve/metrics/task_metrics.h"
 #include "operation/reply.h"
@@ -291,6 +292,7 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     add_quotas(out, segment, now_ms);
     add_stored(out, segment);
     add_records(out, segment->records);
+    host_metrics_write(segment->records, out);
     latency_write(segment, instance, out);
     add_live(out, segment);
     add_kept(out, segment);

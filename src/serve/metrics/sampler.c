@@ -9,6 +9,7 @@
 #include "segment/feed.h"
 #include "segment/processes.h"
 #include "segment/public_answers.h"
+#include "serve/metrics/host_metrics.h"
 #include "serve/metrics/latency.h"
 #include "serve/metrics/task_metrics.h"
 
@@ -91,6 +92,7 @@ void sampler_write(const struct worker_context *context, uint64_t after, struct 
         number = newest - ACTIVITY_KEPT;
     builder_printf(out, "{\"every_s\":%d,\"generation\":%llu,", ACTIVITY_EVERY_MS / 1000,
                    (unsigned long long)segment_generation(segment));
+    host_metrics_write_list(segment->records, out);
     write_names(out);
     builder_add_text(out, ",\"samples\":[");
     bool is_first = true;

@@ -2,7 +2,7 @@
 import uPlot from 'uplot'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { pointOf, sampleOf } from './metrics.js'
-import { Refused, Time } from './parts.jsx'
+import { Refused, Table, Time } from './parts.jsx'
 import { call } from './server.js'
 import { clock, dateOf, number, stampOf } from './words.js'
 
@@ -88,7 +88,7 @@ function useHour() {
             former = row
           }
           const least = dateOf(former.at) / 1000 - HOUR_S
-          setHour(({ points, began }) => ({ points: [...points, ...fresh].filter((one) => one.at > least), began: first ?? began }))
+          setHour(({ points, began }) => ({ points: [...points, ...fresh].filter((one) => one.at > least), began: first ?? began, hosts: out.hosts }))
           setRefusal(null)
         } catch (fault) {
           setRefusal(fault)
@@ -105,8 +105,27 @@ function useHour() {
   return { ...hour, refusal }
 }
 
+const knows = ({ exhaustive, unsure_ms: ms }) => (exhaustive ? 'all' : ms > 0 ? `in ${number(Math.ceil(ms / 1000))} s` : 'not all')
+const HOST_COLUMNS = [['Records', 'records'], ['Not exhaustive', 'not_exhaustive_keys'], ['Not found', 'not_found_keys'], ['Copies missing', 'missing_copies'], ['Sent', 'sent'], ['Received', 'received']]
+
+/* Those that hold the records of spread namespaces together, as z knows them. */
+function Hosts({ hosts }) {
+  const rowOf = (host) => (
+    <tr key={host.address}>
+      <td>{host.address}{host.self && ' (this one)'}</td><td>{host.state}</td><td>{host.state === 'away' ? '–' : knows(host)}</td>
+      {HOST_COLUMNS.map(([title, name]) => <td key={title} class="number">{number(host[name])}</td>)}
+    </tr>
+  )
+  return (
+    <section aria-label="Hosts">
+      <h2>Hosts <small>that hold records together</small></h2>
+      <Table caption="Hosts" heads={['Host', 'State', 'Knows', ...HOST_COLUMNS.map(([title]) => title)]} rows={hosts.map(rowOf)} empty="No host takes part." />
+    </section>
+  )
+}
+
 export function Server() {
-  const { points, began, refusal } = useHour()
+  const { points, began, hosts, refusal } = useHour()
   const last = points.at(-1)
   return (
     <>
@@ -116,6 +135,7 @@ export function Server() {
       <div class="charts">
         {CHARTS.map(([title, unit, series]) => <Chart key={title} title={title} unit={unit} series={series} points={points} />)}
       </div>
+      {hosts && <Hosts hosts={hosts} />}
     </>
   )
 }
