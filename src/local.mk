@@ -228,6 +228,7 @@ libstampd_a_SOURCES = \
 	src/http/response.c src/http/response.h \
 	src/journal/hosts/hosts.c src/journal/hosts/hosts.h \
 	src/journal/hosts/hosts_beat.c src/journal/hosts/hosts_beat.h \
+	src/journal/hosts/hosts_door.c src/journal/hosts/hosts_door.h \
 	src/journal/hosts/hosts_link.c src/journal/hosts/hosts_link.h \
 	src/journal/hosts/hosts_run.c src/journal/hosts/hosts_run.h \
 	src/journal/journal.c src/journal/journal.h \
@@ -458,6 +459,7 @@ libstampd_a_SOURCES = \
 	src/operation/reader.c src/operation/reader.h \
 	src/operation/record_changes.c src/operation/record_changes.h \
 	src/operation/records/record.c src/operation/records/record.h \
+	src/operation/records/record_hosts.c src/operation/records/record_hosts.h \
 	src/operation/records/record_read.c \
 	src/operation/records/record_right.c src/operation/records/record_right.h \
 	src/operation/registry.c src/operation/registry.h \
@@ -511,6 +513,7 @@ libstampd_a_SOURCES = \
 	src/records/records_private.h \
 	src/records/records_rekey.c src/records/records_rekey.h \
 	src/records/records_ring.c \
+	src/records/records_road.c src/records/records_road.h \
 	src/records/records_room.c \
 	src/records/records_save.c src/records/records_save.h \
 	src/records/records_saved.c src/records/records_saved.h \

@@ -61,7 +61,7 @@
 /* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
  * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 16
+#define STAMPD_ABI_MINOR 17
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)

@@ -1,8 +1,10 @@
 /* stampd_record.h: records, values by key in the memory of the host (records.md), for modules.
  *
  * A record belongs to the namespace of the call.  All workers of the host, the operation `record` and
- * stamp-journal see the same ones; other hosts do not.  A function is a direct call into that memory and
- * takes about a microsecond.
+ * stamp-journal see the same ones; other hosts do not, unless the namespace is spread: then a call asks the
+ * stamp-journal of this host, which asks the others, and takes some tenths of a millisecond, and while hosts
+ * fail up to record_hosts_ms for all calls of a request.  Otherwise a function is a direct call into that
+ * memory and takes about a microsecond.
  *
  *     struct stampd_record visits;
  *     switch (stampd_record_add(call, "visits", 1, NULL, &visits)) {
@@ -48,14 +50,18 @@ enum stampd_record_state {
     STAMPD_RECORD_OUT_OF_MEMORY, /* the memory is full, or the quota of the namespace */
     STAMPD_RECORD_BUSY,          /* a process that is stopped holds the memory; two seconds have passed */
     STAMPD_RECORD_FAILED,        /* the try has failed, now or before: see below */
-    STAMPD_RECORD_NO_DISK,     /* persist: no records_directory, or no site key for an encrypted namespace */
-    STAMPD_RECORD_NOT_SAVED,   /* changed in memory; the disk refuses, and is tried again */
-    STAMPD_RECORD_WORKED_ON,   /* since 1.13: it is marked as worked on */
-    STAMPD_RECORD_NOT_READ,    /* since 1.14: the disk alone has the value, and does not give it */
-    STAMPD_RECORD_LOST,        /* since 1.14: what has changed is no longer known */
-    STAMPD_RECORD_OTHER_STAMP, /* since 1.16: the record has another stamp than only_if_stamp */
-    STAMPD_RECORD_OUT_OF_SHARE /* since 1.16, for_caller: the caller's share, or that of the rule, is used up
-                                */
+    STAMPD_RECORD_NO_DISK,      /* persist: no records_directory, or no site key for an encrypted namespace */
+    STAMPD_RECORD_NOT_SAVED,    /* changed in memory; the disk refuses, and is tried again */
+    STAMPD_RECORD_WORKED_ON,    /* since 1.13: it is marked as worked on */
+    STAMPD_RECORD_NOT_READ,     /* since 1.14: the disk alone has the value, and does not give it */
+    STAMPD_RECORD_LOST,         /* since 1.14: what has changed is no longer known */
+    STAMPD_RECORD_OTHER_STAMP,  /* since 1.16: the record has another stamp than only_if_stamp */
+    STAMPD_RECORD_OUT_OF_SHARE, /* since 1.16, for_caller: the caller's share, or that of the rule, is used up
+                                 */
+    /* Since 1.17, of a namespace whose records several hosts hold together. */
+    STAMPD_RECORD_UNKNOWN, /* no host that answers can know: a change may have happened, or happen yet */
+    STAMPD_RECORD_NO_PARTICIPANTS, /* this host takes no part, or its stamp-journal does not run */
+    STAMPD_RECORD_UNSUPPORTED      /* these hosts do not do that */
 };
 
 /* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that

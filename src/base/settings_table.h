@@ -164,6 +164,8 @@ TEXT(queue_namespaces, "", "Namespaces whose tasks the manager starts, separated
 TEXT(queue_remotes, "", "Addresses of queue managers of other hosts, https://host/qm, which are woken for tasks that start soon, separated by blanks.")
 TEXT(queue_socket, "", "Unix datagram socket on which the queue manager receives wake-ups; empty: QUEUE_CODE.wake in run_directory; off: only scans find tasks.")
 TEXT(queue_url, "https://localhost", "Address of the server whose tasks the queue manager starts: https://host or https://host:port.")
+NUMBER(record_hosts_ms, 4000, 100, 60000, "ms", "The commands of a request for records in a spread namespace wait this long for its hosts, all together.")
+NUMBER(record_hosts_waiters, 4, 1, 1000, "processes", "Processes of the server that may wait longer than 50 ms for hosts at once, half of them for one namespace or client.")
 NUMBER(record_state_s, 300, 2, 315360000, "s", "stamp-journal serves a namespace this long after stampd last read its state in the database; then it refuses.")
 NUMBER(record_tombstone_s, 60, 0, 86400, "s", "The deletion of a record is remembered this long, so that an older change that arrives later does not bring it back.")
 NUMBER(record_wait_s, 20, 0, 60, "s", "A request that listens to records waits at most this long for a change.")

@@ -21,6 +21,7 @@
 #include "edge/events.h"
 #include "edge/fcgi.h"
 #include "journal/hosts/hosts.h"
+#include "journal/hosts/hosts_door.h"
 #include "journal/journal_child.h"
 #include "journal/journal_connection.h"
 #include "journal/journal_reader.h"
@@ -30,6 +31,7 @@
 #include "journal/resp/resp_scan.h"
 #include "records/records.h"
 #include "records/records_changes.h"
+#include "records/records_road.h"
 #include "records/records_save.h"
 #include "seal/site_key.h"
 
@@ -209,7 +211,8 @@ struct journal {
     struct journal_keys *keys;
     struct journal_tasks *tasks;
     struct resp_cursors *cursors;
-    struct hosts *hosts;           /* NULL: this host is none of several */
+    struct hosts *hosts; /* NULL: this host is none of several */
+    struct hosts_door *door;
     struct journal_remote *remote; /* NULL: there is no TCP listener */
     struct watch *arrivals, *remote_arrivals, *signals;
     struct events_timer *tick, *save, *stop;
@@ -453,7 +456,7 @@ static void on_signal(void *context)
 /* Connections, requests for tasks and a few more: a listener that cannot accept would keep the loop busy. */
 static bool take_descriptors(char *problem)
 {
-    enum { NEEDED = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + 400 };
+    enum { NEEDED = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + HOSTS_DOOR_MOST + 400 };
     struct rlimit limit;
     bool is_done = getrlimit(RLIMIT_NOFILE, &limit) == 0;
     if (is_done && limit.rlim_cur < NEEDED) {
@@ -481,12 +484,13 @@ static bool open_journal(struct journal *journal, char *problem)
 {
     const struct settings *settings = journal->settings;
     struct identity identity;
-    char records_path[PATH_MAX], socket_path[PATH_MAX];
+    char records_path[PATH_MAX], socket_path[PATH_MAX], door_path[PATH_MAX];
     int size = snprintf(records_path, PATH_MAX, "%s/records", settings->run_directory);
     int other = journal->options->socket_path
                     ? snprintf(socket_path, PATH_MAX, "%s", journal->options->socket_path)
                     : snprintf(socket_path, PATH_MAX, "%s/journal.sock", settings->run_directory);
-    if (!settings->records_mb || size >= PATH_MAX || other >= PATH_MAX) {
+    int door = snprintf(door_path, PATH_MAX, "%s" RECORDS_ROAD_SUFFIX, socket_path);
+    if (!settings->records_mb || size >= PATH_MAX || other >= PATH_MAX || door >= PATH_MAX) {
         snprintf(problem, PROBLEM_BYTES, "%s",
                  settings->records_mb ? "a path is too long" : "records_mb is 0");
         return false;
@@ -499,6 +503,8 @@ static bool open_journal(struct journal *journal, char *problem)
         !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
         !open_records(journal, records_path, problem) ||
         !hosts_open(&journal->hosts, journal->events, settings, journal->records, problem, PROBLEM_BYTES) ||
+        !hosts_door_open(&journal->door, journal->events, settings, journal->records, journal->hosts,
+                         door_path, problem, PROBLEM_BYTES) ||
         !fcgi_listen(socket_path, identity.socket_group, &journal->listener, problem, PROBLEM_BYTES))
         return false;
     if (fcntl(journal->listener, F_SETFL, O_NONBLOCK) == 0)
@@ -552,6 +558,7 @@ static void serve(struct journal *journal, int signals)
     events_watch_destroy(journal->arrivals);
     events_watch_destroy(journal->remote_arrivals);
     events_watch_destroy(journal->signals);
+    hosts_door_close(journal->door);
     hosts_close(journal->hosts);
     events_destroy(journal->events);
     if (!reaper_await(KILLED_MS))
@@ -574,6 +581,7 @@ int journal_serve(const struct settings *settings, const struct journal_options 
         serve(&journal, signals);
     } else {
         log_error("cannot start: %s", problem);
+        hosts_door_close(journal.door);
         hosts_close(journal.hosts);
         events_destroy(journal.events);
     }

@@ -34,6 +34,7 @@ struct attempt {
     size_t written_count;
     bool has_acted; /* outside the commit, and as a whole: it was done, whatever becomes of the request */
     uint64_t changes_before;  /* of the pulse: those that are not of this operation */
+    int64_t hosts_until_ms;   /* so long it waits for other hosts, monotonic; 0: it has not begun */
     int64_t retry_after_s;    /* a failed task is not retried sooner; 0: as in the settings */
     void *kept;               /* what work keeps for the next try, in the arena; NULL at the first */
     struct task_fence *fence; /* the task that the commit ends; NULL: a request */

@@ -17,7 +17,7 @@ import pytest
 from journal_world import (ALL, Client, DATA, DELETE, GET, LISTEN, LOCK, OVERWRITE, PERSIST, RANGE, RENAME, SET, STACK, STAMP, beside, integer, set_conf,
                            text)
 from resp_world import Redis, Refused
-from stack import BUILD, ROOM, free_port, wait_until
+from stack import BUILD, ROOM, free_port, run_program, wait_until
 
 pytestmark = pytest.mark.plain
 TTL_S, LONG_S = 120, 300  # after so long all is known again, however slow the machine, and however many hosts were taken for dead
@@ -26,7 +26,7 @@ TTL_S, LONG_S = 120, 300  # after so long all is known again, however slow the m
 class Host:
     """A stamp-journal with an address of its own.  All of a test have one memory of local records, of which they use the states of namespaces."""
 
-    def __init__(self, hosts, address, port=None, megabytes=4):
+    def __init__(self, hosts, address, port=None, megabytes=4, **settings):
         self.hosts, self.address, self.port, self.process = hosts, address, port or free_port(), None
         self.path = Path(tempfile.mkdtemp(prefix='stampd-host-', dir=ROOM))
         os.chmod(self.path, 0o755)
@@ -36,7 +36,8 @@ class Host:
         subprocess.run(['openssl', 'genpkey', '-algorithm', 'ed25519', '-out', self.key], check=True, capture_output=True)
         os.chmod(self.key, 0o644)
         self.fingerprint = hashlib.sha256(subprocess.run(['openssl', 'pkey', '-in', self.key, '-pubout', '-outform', 'DER'], check=True, capture_output=True).stdout).hexdigest()
-        self.config.write_text(hosts.stack.config.read_text() + f'cluster_address = {address}\ncluster_listen = 127.0.0.1:{self.port}\n'
+        kept = [line for line in hosts.stack.config.read_text().splitlines() if line.partition('=')[0].strip() not in settings]
+        self.config.write_text('\n'.join([*kept, *(f'{name} = {value}' for name, value in settings.items()), '']) + f'cluster_address = {address}\ncluster_listen = 127.0.0.1:{self.port}\n'
                                f'cluster_key_file = {self.key}\ncluster_mb = {megabytes}\n')
 
     def add(self):
@@ -60,6 +61,17 @@ class Host:
         self.process.send_signal(number)
         self.process.wait()
         self.process = None
+
+    @contextlib.contextmanager
+    def serves_workers(self):
+        """The workers ask this host: the socket of the stamp-journal beside the stack gives way to its own."""
+        theirs, aside = self.socket.with_name('journal.sock.hosts'), self.socket.with_name('journal.sock.aside')
+        theirs.replace(aside)
+        try:
+            self.socket.with_name(self.socket.name + '.hosts').replace(theirs)
+            yield
+        finally:
+            aside.replace(theirs)
 
     def redis(self, ns='lab'):
         client = Redis(self.socket, ns=ns)
@@ -244,11 +256,136 @@ def test_strangers_who_wait_keep_no_host_away(hosts):
     assert 'that has shown no key' in a.log.read_text()
 
 
-def test_other_roads_say_where_the_records_are(hosts):
+def record(stack, *commands, admin=True):
+    return stack.op('lab', 'record', {'commands': list(commands)}, admin=admin)['out']['results']
+
+
+def until_told(stack, *commands, **more):
+    """As until_known."""
+    def look():
+        results = record(stack, *commands, **more)
+        return not any(one['state'] in ('UNKNOWN', 'BUSY', 'NO_PARTICIPANTS') for one in results) and results
+    return wait_until(look, seconds=LONG_S, what=f'an answer to {commands}')
+
+
+def test_the_operation_asks_the_hosts(hosts):
     stack = hosts.stack
-    for command in ({'op': 'get', 'key': 'k'}, {'op': 'set', 'key': 'k', 'value': 'x'}):
-        answer = stack.request('POST', '/lab/op/record', json={'param': {'commands': [command]}}, admin=True)
-        assert answer.status_code == 503 and answer.json()['code'] == 'ORECORDS' and 'Several hosts' in answer.text, answer.text
+    a, b, c = hosts.begin('north.r1.a', 'north.r2.b', 'south.r1.c')
+    hosts.knows(a, b, c)
+    with b.serves_workers():
+        assert until_told(stack, {'do': 'set', 'key': 'k', 'value': {'buffer': 'AAE'}, 'ttl_ms': 60000})[0]['state'] == 'OK'
+        found, = until_told(stack, {'do': 'get', 'key': 'k'})
+        assert found['value'] == {'buffer': 'AAE'} and found['key'] == 'k' and found['expires_ms'] > 0 and found['type'] == 'buffer', found
+        refused, = until_told(stack, {'do': 'set', 'key': 'k', 'value': 1})
+        assert refused['state'] == 'NOT_FREE' and refused['value'] == {'buffer': 'AAE'}, refused
+        assert until_told(stack, {'do': 'set', 'key': 'k', 'value': 'b', 'if': found['stamp']})[0]['state'] == 'OK'
+        assert until_told(stack, {'do': 'set', 'key': 'k', 'value': 'c', 'if': found['stamp']})[0]['state'] == 'OTHER_STAMP'
+        assert until_told(stack, {'do': 'set', 'key': 'none', 'value': 'c', 'only': 'present'})[0]['state'] == 'NOT_FOUND'
+        assert [until_told(stack, {'do': 'add', 'key': 'sum', 'by': 2, 'create': True})[0]['value'] for _ in range(3)] == [2, 4, 6]
+        assert until_known(a.redis(), 'GET', 'k') == b'b' and until_known(c.redis(), 'GET', 'sum') == b'6'
+        assert until_told(stack, {'do': 'delete', 'key': 'k'}, {'do': 'get', 'key': 'k'})[1]['state'] == 'NOT_FOUND'
+        for command in ({'do': 'lock', 'key': 'k', 'owner': 'o', 'lock_ms': 1000}, {'do': 'rename', 'key': 'k', 'to': 'l'}, {'do': 'get'}, {'do': 'listen'},
+                        {'do': 'set', 'key': 'k', 'value': 1, 'touch_s': 5}):
+            assert record(stack, command)[0]['state'] == 'UNSUPPORTED', command
+        assert record(stack, {'do': 'set', 'key': 'k', 'value': 1, 'ttl_ms': (TTL_S + 60) * 1000})[0]['state'] == 'OUT_OF_RANGE'
+    assert record(stack, {'do': 'get', 'key': 'k'})[0]['state'] == 'NO_PARTICIPANTS', 'the stamp-journal beside the stack is none of these hosts'
+
+
+def test_rules_hold_for_hosts_too(hosts):
+    stack = hosts.stack
+    a, = hosts.begin('a')
+    hosts.knows(a)
+    set_conf(stack, records=[{'prefix': 'open.', 'read': 'anyone', 'write': 'anyone', 'caller_records': 2}])
+    try:
+        with a.serves_workers():
+            for command in ({'do': 'get', 'key': 'k'}, {'do': 'set', 'key': 'k', 'value': 1}):
+                answer = stack.request('POST', '/lab/op/record', json={'param': {'commands': [command]}})
+                assert answer.status_code == 401 and answer.json()['code'] == 'SCLOSED', answer.text
+            states = [until_told(stack, {'do': 'set', 'key': f'open.{number}', 'value': 'x'}, admin=None)[0]['state'] for number in range(4)]
+            assert states == ['OK', 'OK', 'OUT_OF_SHARE', 'OUT_OF_SHARE']
+            assert until_told(stack, {'do': 'get', 'key': 'open.3'}, admin=None)[0]['state'] == 'NOT_FOUND', 'what was refused is free'
+            assert until_told(stack, {'do': 'set', 'key': 'open.3', 'value': 'x'})[0]['state'] == 'OK', 'the administrator has no share'
+    finally:
+        set_conf(stack, records=None)
+
+
+def test_a_request_waits_for_silent_hosts_no_longer_than_it_may(hosts):
+    stack = hosts.stack
+    a, b = hosts.begin('a', 'b')
+    hosts.knows(a, b)
+    with a.serves_workers():
+        assert until_told(stack, {'do': 'set', 'key': 'k', 'value': 1})[0]['state'] == 'OK'
+        a.process.send_signal(signal.SIGSTOP)
+        results = record(stack, {'do': 'set', 'key': 'k', 'value': 2, 'overwrite': True}, {'do': 'get', 'key': 'k'}, {'do': 'set', 'key': 'l', 'value': 2})
+        assert [one['state'] for one in results] == ['UNKNOWN', 'BUSY', 'BUSY'], results
+        a.process.send_signal(signal.SIGCONT)
+        assert until_told(stack, {'do': 'get', 'key': 'k'})[0]['value'] in (1, 2)
+
+
+def test_a_namespace_leaves_memory_to_others(hosts):
+    stack, value = hosts.stack, 'x' * 40000
+    a, = hosts.begin('a')
+    hosts.knows(a)
+    set_conf(stack, 'demo', spread=True)
+    try:
+        client, other = a.redis(), a.redis('demo')
+        answers = [until_known(client, 'SET', f'large{number}', value, 'NX') for number in range(40)]
+        stored = [number for number, answer in enumerate(answers) if answer == 'OK']
+        assert 20 <= len(stored) <= 26, 'a megabyte of three'
+        assert all(answer == 'OK' or is_refused(answer, 'OOM') for answer in answers)
+        assert until_known(client, 'GET', 'large39') is None, 'what was refused is free, and that is known'
+        wait_until(lambda: until_known(other, 'SET', 'k', value) == 'OK', what='a namespace that has learned that it is spread')
+        assert until_known(client, 'DEL', f'large{stored[0]}') == 1
+        assert until_known(client, 'SET', f'large{stored[0]}', value) == 'OK'
+    finally:
+        set_conf(stack, 'demo', spread=None)
+
+
+def test_hosts_with_different_limits_of_contents(hosts):
+    a, = hosts.begin('a', limit_content_bytes=100000)
+    hosts.knows(a)
+    large = a.redis()
+    assert until_known(large, 'SET', 'large', 'x' * 90000) == 'OK'
+    b, = hosts.begin('b', limit_content_bytes=50000)
+    hosts.knows(a, b)
+    for host in (a, b):
+        client = host.redis()
+        assert len(until_known(client, 'GET', 'large')) == 90000, 'what was stored before stays'
+        assert until_known(client, 'SET', 'k', 'y' * 49000) == 'OK'
+    wait_until(lambda: is_refused(large.ask('SET', 'k', 'x' * 60000), 'OUT_OF_RANGE'), what='a host that knows the least limit')
+    assert until_known(b.redis(), 'GET', 'k') == b'y' * 49000
+    wait_until(lambda: 'different limit_content_bytes: that of b holds' in a.log.read_text(), what='a warning')
+    assert 'a connection between hosts is closed' not in a.log.read_text() + b.log.read_text()
+
+
+def test_hosts_are_shown(hosts):
+    stack = hosts.stack
+    a, b = hosts.begin('a', 'b', limit_content_bytes=90000)
+    hosts.knows(a, b)
+    away = Host(hosts, 'c')
+    hosts.all.append(away)
+    away.add()
+    client = a.redis()
+    for key in KEYS:
+        assert until_known(client, 'SET', key, key) == 'OK'
+    assert until_known(client, 'GET', 'absent') is None
+    wait_until(lambda: sum(found['records'] for found in hosts.listed().values()) == 2 * len(KEYS), what='records that are reported')
+    listed = hosts.listed()
+    assert sum(found['not_found_keys'] for found in listed.values()) >= 1 and listed['a']['missing_copies'] == 0
+    assert listed['a']['sent'] > 0 and listed['a']['unsure_ms'] == 0 and listed['a']['content_bytes'] == 90000
+
+    metrics = wait_until(lambda: (found := stack.metrics()) and found.get('stampd_host_records{host="a"}', 0) + found.get('stampd_host_records{host="b"}', 0) == 2 * len(KEYS) and found)
+    assert metrics['stampd_host_state{host="a"}'] == 1 and metrics['stampd_host_state{host="c"}'] == 0
+    assert metrics['stampd_host_exhaustive{host="b"}'] == 1 and metrics['stampd_host_messages_sent_total{host="a"}'] > 0
+    shown = {one['address']: one for one in stack.op('z', 'metrics', {'after': 0}, admin=True)['out']['hosts']}
+    assert shown['c']['state'] == 'away' and shown['a']['exhaustive'] and shown['a']['memory'] > shown['a']['bytes'] > 0
+
+    top = [json.loads(line) for line in run_program(BUILD / 'src/stampctl', 'top', '--once', '--json', '--config', a.config).out.splitlines()]
+    assert {one['address']: one['state'] for one in top if one['kind'] == 'host'} == {'a': 'member', 'b': 'member', 'c': 'away'}
+
+    words = stack.admin('doctor', status=None).out
+    assert 'hosts: away: c: start stamp-journal there' in words and 'hosts: all know which keys are absent' in words, words
+    assert 'hosts: each record has its copies' in words and 'hosts: they report to z' in words
 
 
 def test_a_death_loses_nothing_and_is_noticed(hosts):
@@ -304,8 +441,8 @@ def test_a_host_that_leaves_passes_on_what_it_has(hosts):
 
 
 def test_a_full_host_passes_on(hosts):
-    a, = hosts.begin('a', megabytes=1)
-    b, = hosts.begin('b', megabytes=4)
+    a, = hosts.begin('a', megabytes=1, limit_namespace_records_mb=0)
+    b, = hosts.begin('b', megabytes=4, limit_namespace_records_mb=0)
     hosts.knows(a, b)
     client, value = b.redis(), 'x' * 40000
     for number in range(60):  # together more than the first one has

@@ -6,6 +6,7 @@
 #include "operation/long_poll.h"
 #include "operation/module/module_convert.h"
 #include "operation/record_changes.h"
+#include "operation/records/record_hosts.h"
 #include "operation/records/record_right.h"
 #include "records/records_save.h"
 #include "seal/site_key.h"
@@ -30,10 +31,10 @@ static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
     [RECORDS_OUT_OF_SHARE] = STAMPD_RECORD_OUT_OF_SHARE,
     [RECORDS_ELSEWHERE] =
         STAMPD_RECORD_BUSY, /* as of now; the next call learns that from the configuration */
+    [RECORDS_UNKNOWN] = STAMPD_RECORD_UNKNOWN,
+    [RECORDS_NO_PARTICIPANTS] = STAMPD_RECORD_NO_PARTICIPANTS,
+    [RECORDS_UNSUPPORTED] = STAMPD_RECORD_UNSUPPORTED,
     /* No call asks for what ends so. */
-    [RECORDS_UNKNOWN] = STAMPD_RECORD_FAILED,
-    [RECORDS_NO_PARTICIPANTS] = STAMPD_RECORD_FAILED,
-    [RECORDS_UNSUPPORTED] = STAMPD_RECORD_FAILED,
     [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
 };
 
@@ -120,20 +121,28 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
     return !wrong;
 }
 
-bool module_record_is_encrypted(struct stampd_call *call, bool *is_encrypted_r)
+static bool read_place(struct stampd_call *call, bool may_be_spread, bool *is_encrypted_r, bool *is_spread_r)
 {
     const struct attempt *attempt = module_try_attempt(call);
     const struct reader reader = {module_try_settings(call), attempt->call, attempt->reply};
     struct ns_conf conf;
-    *is_encrypted_r = false;
+    *is_encrypted_r = *is_spread_r = false;
     enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
-    if (!fault)
+    if (!fault && !may_be_spread)
         fault = record_right_refuse_spread(&reader, &conf);
+    if (!fault)
+        *is_spread_r = conf.is_spread;
     if (fault)
         module_try_set_fault(call, fault);
     else if (*site_key_mark()) /* without a site key no namespace is */
         *is_encrypted_r = conf.is_encrypted;
     return !fault;
+}
+
+bool module_record_is_encrypted(struct stampd_call *call, bool *is_encrypted_r)
+{
+    bool is_spread;
+    return read_place(call, false, is_encrypted_r, &is_spread);
 }
 
 /* --- what is answered --- */
@@ -196,8 +205,9 @@ static enum stampd_record_state module_record_run(struct stampd_call *call, stru
                                                   const struct stampd_record_options *options,
                                                   struct stampd_record *record_r)
 {
-    const struct attempt *attempt = module_try_attempt(call);
+    struct attempt *attempt = module_try_attempt(call);
     struct records_found found;
+    bool is_spread;
     if (record_r)
         *record_r = (struct stampd_record){0};
     options = options ? options : &no_options;
@@ -212,14 +222,17 @@ static enum stampd_record_state module_record_run(struct stampd_call *call, stru
     command->records_most = (uint64_t)module_try_settings(call)->limit_namespace_records;
     if (options->for_caller && !hold_to_terms(call, command))
         return STAMPD_RECORD_FAILED;
-    if (!module_record_is_encrypted(call, &command->is_encrypted))
+    if (!read_place(call, true, &command->is_encrypted, &is_spread))
         return STAMPD_RECORD_FAILED;
     if (module_record_is_change(command))
         attempt_note_change(attempt);
     size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
     struct records *records = attempt->worker_context->segment->records;
-    enum records_outcome outcome = records_run(records, attempt->call->ns, quota, command, &found);
-    if (module_record_is_change(command) && outcome != RECORDS_OK && !found.saving)
+    enum records_outcome outcome = is_spread
+                                       ? record_hosts_run(attempt, command, &found)
+                                       : records_run(records, attempt->call->ns, quota, command, &found);
+    if (module_record_is_change(command) && outcome != RECORDS_OK && outcome != RECORDS_UNKNOWN &&
+        !found.saving)
         attempt_undo_change(attempt);
     if (outcome == RECORDS_OK && found.saving && !records_save(records, found.saving))
         outcome = RECORDS_NOT_SAVED;

@@ -19,6 +19,7 @@
 #include "operation/classes.h"
 #include "operation/long_poll.h"
 #include "operation/record_changes.h"
+#include "operation/records/record_hosts.h"
 #include "operation/records/record_right.h"
 #include "records/records_save.h"
 
@@ -235,6 +236,7 @@ struct record_work {
     struct records *records;
     size_t quota;
     const struct record_rules *rules;
+    bool is_spread;  /* several hosts hold the records of the namespace */
     uint64_t saving; /* what the disk is to have before the answer; 0: nothing */
     size_t saved_states[RECORD_COMMANDS_MOST], saved_count; /* where the body says OK about that */
     int64_t passed, steps;                                  /* left */
@@ -310,8 +312,9 @@ static enum records_outcome run_command(const struct record_work *work, bool is_
     if (is_write)
         attempt_note_change(work->attempt);
     enum records_outcome outcome =
-        records_run(work->records, work->attempt->call->ns, work->quota, command, found_r);
-    if (is_write && outcome != RECORDS_OK && !found_r->saving)
+        work->is_spread ? record_hosts_run(work->attempt, command, found_r)
+                        : records_run(work->records, work->attempt->call->ns, work->quota, command, found_r);
+    if (is_write && outcome != RECORDS_OK && outcome != RECORDS_UNKNOWN && !found_r->saving)
         attempt_undo_change(work->attempt);
     return outcome;
 }
@@ -487,8 +490,11 @@ static enum fault run_many(struct record_work *work, const struct record_request
 
 /* --- the operation --- */
 
+/* Of a spread namespace no host has all keys, and each learns of its own changes alone. */
 static enum fault run_any(struct record_work *work, const struct record_request *request)
 {
+    if (work->is_spread && (request->is_listen || request->is_query))
+        return refuse_one(work, records_outcome_word(RECORDS_UNSUPPORTED));
     if (request->is_listen)
         return record_listen_run(work->attempt, request, work->rules);
     return request->is_query ? run_many(work, request) : run_one(work, request);
@@ -553,11 +559,11 @@ static enum fault record_work(struct attempt *attempt)
     if (!fault)
         fault = FAULT_FIRST(reader_array(&work.reader, attempt->call->param, "commands", "record_commands",
                                          RECORD_COMMANDS_MOST, &commands),
-                            access_configuration(attempt->worker_context, attempt->call, &conf),
-                            record_right_refuse_spread(&work.reader, &conf));
+                            access_configuration(attempt->worker_context, attempt->call, &conf));
     if (fault)
         return fault;
     work.rules = conf.records;
+    work.is_spread = conf.is_spread;
     struct record_request *requests =
         ARENA_ARRAY(attempt->call->arena, struct record_request, commands->count + 1);
     size_t count = 0;

@@ -21,7 +21,7 @@ bool record_right_allows_some(const struct call *call, const struct record_rules
 /* FAULT_SCLOSED at the command, recorded in the reply. */
 enum fault record_right_refuse(const struct reader *reader, const struct json *command);
 /* FAULT_ORECORDS, recorded in the reply: several hosts hold the records of the namespace, and the memory of
- * this one has none. */
+ * this one, in which the caller looks for changes or for many keys, has none. */
 MUST_USE enum fault record_right_refuse_spread(const struct reader *reader, const struct ns_conf *conf);
 
 #endif
