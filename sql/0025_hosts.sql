@@ -10,6 +10,8 @@ create table stampd.host (
   number        bigint,                       -- another one after each start; null: the host takes no part now
   is_guest      boolean not null default false,
   joined        bigint not null default 0,    -- the first version of the list with this number
+  alone         int not null default 0,       -- bit l - 1: what its group had of keys with level l may be elsewhere,
+  alone_since   bigint not null default 0,    -- since this version
   beat          bigint not null default 0,
   seen          bigint not null default 0,    -- what the host reports: versions of the list,
   swept         bigint not null default 0,
@@ -43,6 +45,7 @@ create table stampd.host_list (
   doubt_over     bigint not null default 0,   -- and those of them since which a time to live has passed
   copies         bigint not null default 1 check (copies between 0 and 7),
   ttl_s          bigint not null default 3600 check (ttl_s between 1 and 31536000),
+  groups         text[] not null default '{}', -- of addresses without their last levels: which have had members
   places         uuid not null default gen_random_uuid()
 ) with (fillfactor = 50);
 comment on table stampd.host_list is 'In z: the version of the list of hosts, what was lost, and the terms that all hosts share.';
@@ -88,11 +91,33 @@ end $$;
 comment on function stampd.host_miss(stampd.host_list) is
   'The next version is without a host, or without it in the order, before what it has is where that version wants it.';
 
+create function stampd.host_group(address text, level int) returns text language sql immutable set search_path = pg_catalog as $$
+  select array_to_string((string_to_array(address, '.'))[:cardinality(string_to_array(address, '.')) - level], '.')
+$$;
+comment on function stampd.host_group(text, int) is 'The address without its last levels: keys with this level are searched there.';
+
+create function stampd.host_levels(of_address text) returns setof int language sql immutable set search_path = pg_catalog as $$
+  select generate_series(1, cardinality(string_to_array(of_address, '.')) - 1)
+$$;
+comment on function stampd.host_levels(text) is 'Levels of keys that are not searched among all hosts.';
+
+create function stampd.host_know(of_address text, of_level int, since bigint) returns boolean language sql stable
+  set search_path = stampd, pg_temp as $$
+  select exists (select 1 from host h where h.address <> of_address and h.number is not null and not h.is_guest and h.joined <= since
+    and host_group(h.address, of_level) = host_group(of_address, of_level))
+$$;
+comment on function stampd.host_know(text, int, bigint) is
+  'Is there another host in the order of the group of this one, since the version at least?';
+
 create function stampd.host_lose(list stampd.host_list, of_address text) returns stampd.host_list language plpgsql volatile
   set search_path = stampd, pg_temp as $$
 begin
   list := host_miss(list);
   list.lost := list.lost + 1;
+  -- What it had of keys with a level was for its group alone.
+  update host h set alone = h.alone | (1 << l - 1), alone_since = list.version + 1 from host_levels(of_address) l
+    where h.address <> of_address and h.number is not null and host_group(h.address, l) = host_group(of_address, l)
+      and not host_know(of_address, l, host_least_swept());
   delete from host where address = of_address and is_leaving;
   update host set number = null, is_exhaustive = false where address = of_address;
   if host_is_all(list, list.lost) then
@@ -106,7 +131,7 @@ comment on function stampd.host_lose(stampd.host_list, text) is 'A member is gon
 create function stampd.host_store(list stampd.host_list) returns void language sql volatile set search_path = stampd, pg_temp as $$
   update host_list set version = list.version, last_number = list.last_number, lost = list.lost, gone = list.gone,
     in_order = list.in_order, is_short = list.is_short, missed_version = list.missed_version, doubt = list.doubt,
-    doubt_over = list.doubt_over where one
+    doubt_over = list.doubt_over, groups = list.groups where one
 $$;
 comment on function stampd.host_store(stampd.host_list) is 'Writes the list, which notifies the hosts.';
 
@@ -116,7 +141,7 @@ create function stampd.host_beat(of_address text, of_fingerprint text, of_number
     copies bigint, ttl_s bigint, places text, address text, endpoint text, fingerprint text, number bigint, beat bigint, is_guest boolean,
     joined bigint, content_bytes bigint, state int,
     is_exhaustive boolean, records bigint, bytes bigint, doubtful bigint, absent bigint, missing bigint, sent bigint, received bigint,
-    unsure_ms bigint, memory bigint)
+    unsure_ms bigint, memory bigint, alone int)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -148,6 +173,11 @@ begin
       list := host_lose(list, of_address); -- it has started again
     end if;
     list.last_number := list.last_number + 1;
+    update host h set alone = coalesce((select bit_or(1 << l - 1) from host_levels(of_address) l
+        where host_group(of_address, l) = any(list.groups) and not host_know(of_address, l, 9223372036854775807)), 0),
+      alone_since = list.version + 1 where h.address = of_address;
+    list.groups := array(select distinct g from (select unnest(list.groups) union all
+      select host_group(of_address, l) from host_levels(of_address) l) s(g) order by g);
     update host h set number = list.last_number, is_guest = h.is_leaving, joined = list.version + 1, beat = h.beat + 1, seen = 0, swept = 0,
       is_short = false, is_exhaustive = false, records = 0, bytes = 0, doubtful = 0, absent = 0, missing = 0, sent = 0, received = 0,
       unsure_ms = -1, memory = of_counts[9], content_bytes = of_counts[10], beat_at = clock_timestamp() where h.address = of_address;
@@ -155,8 +185,10 @@ begin
   else
     update host h set beat = h.beat + 1, seen = of_seen, swept = of_swept, is_short = of_short, is_exhaustive = of_exhaustive,
       records = of_counts[1], bytes = of_counts[2], doubtful = of_counts[3], absent = of_counts[4], missing = of_counts[5],
+      alone = case when of_seen >= h.alone_since then h.alone & ~of_counts[11]::int else h.alone end,
       sent = of_counts[6], received = of_counts[7], unsure_ms = of_counts[8], memory = of_counts[9], content_bytes = of_counts[10],
       beat_at = clock_timestamp() where h.address = of_address;
+    is_changed := is_changed or of_seen >= own.alone_since and own.alone & of_counts[11]::int <> 0;
     if own.is_leaving and not own.is_guest then
       list := host_miss(list);
       list.gone := list.gone + 1;
@@ -180,7 +212,7 @@ begin
       list.doubt_over, host_is_all(list, list.lost + list.gone) and host_least_swept() < list.missed_version,
       list.copies, list.ttl_s, list.places::text, h.address, h.endpoint, h.fingerprint, h.number, h.beat, h.is_guest, h.joined, h.content_bytes,
       case when h.number is null then 0 when h.is_leaving then 2 else 1 end, h.is_exhaustive,
-      h.records, h.bytes, h.doubtful, h.absent, h.missing, h.sent, h.received, h.unsure_ms, h.memory
+      h.records, h.bytes, h.doubtful, h.absent, h.missing, h.sent, h.received, h.unsure_ms, h.memory, h.alone
     from host h order by h.address;
 end $$;
 comment on function stampd.host_beat(text, text, bigint, bigint, bigint, boolean, boolean, bigint[], bigint, bigint[], bigint[]) is

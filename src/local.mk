@@ -230,6 +230,7 @@ libstampd_a_SOURCES = \
 	src/journal/hosts/hosts_beat.c src/journal/hosts/hosts_beat.h \
 	src/journal/hosts/hosts_door.c src/journal/hosts/hosts_door.h \
 	src/journal/hosts/hosts_link.c src/journal/hosts/hosts_link.h \
+	src/journal/hosts/hosts_list.c src/journal/hosts/hosts_list.h \
 	src/journal/hosts/hosts_run.c src/journal/hosts/hosts_run.h \
 	src/journal/journal.c src/journal/journal.h \
 	src/journal/journal_address.c src/journal/journal_address.h \

@@ -86,6 +86,11 @@ struct stampd_record_value {
     bool boolean;
 };
 
+/* Before a key, in a namespace whose records several hosts hold: of this level, a digit as 1.  The key is
+ * searched among the hosts whose addresses differ from that of this host in so many of the last levels only,
+ * and others may have another value, or none: STAMPD_RECORD_LEVEL("1") "presence.ann". */
+#define STAMPD_RECORD_LEVEL(level) "@" level ":"
+
 /* What a call has found or left.  Times are since 1970. */
 struct stampd_record {
     struct stampd_record_value value; /* its bytes live until the request is answered */

@@ -52,8 +52,10 @@ static void read_clock(struct cluster_host *cluster, const struct cluster_messag
     struct cluster_peer *peer = &cluster->peers[at];
     int64_t now = cluster->time.now_ms;
     if (peer->mine_ms == 0 || now - peer->mine_ms > PEER_FRESH_MS ||
-        message->sent_ms - now > peer->theirs_ms - peer->mine_ms)
-        *peer = (struct cluster_peer){message->sent_ms, now};
+        message->sent_ms - now > peer->theirs_ms - peer->mine_ms) {
+        peer->theirs_ms = message->sent_ms;
+        peer->mine_ms = now;
+    }
 }
 
 /* This host has another number than before: what it holds is of the time before. */
@@ -70,6 +72,30 @@ static void join(struct cluster_host *cluster, uint64_t version)
     cluster->swept = cluster->left = 0;
     cluster_map_destroy(cluster->swept_map);
     cluster->swept_map = NULL;
+}
+
+/* Of a group, a time to live from now on: so long the bits stand in each map. */
+static void take_alone(struct cluster_host *cluster)
+{
+    const struct cluster_map *map = cluster->map;
+    for (uint32_t at = 0; at < cluster_map_count(map); at++) {
+        const struct cluster_member *member = cluster_map_member(map, at);
+        struct cluster_peer *peer = &cluster->peers[at];
+        if (member->alone & ~peer->alone)
+            peer->alone_ms = cluster->time.now_ms;
+        peer->alone = member->alone;
+    }
+    for (unsigned level = 1; level < cluster_map_depth(map); level++) {
+        int64_t until_ms = 0;
+        for (uint32_t at = 0; cluster->self >= 0 && at < cluster_map_count(map); at++) {
+            int64_t its_ms = cluster->peers[at].alone_ms + cluster->settings.ttl_most_ms +
+                             2 * cluster->settings.request_ms;
+            if (cluster->peers[at].alone >> (level - 1) & 1 && its_ms > until_ms &&
+                cluster_map_is_near(map, level, at, (uint32_t)cluster->self))
+                until_ms = its_ms;
+        }
+        cluster->level_until_ms[level] = until_ms;
+    }
 }
 
 static void take_map(struct cluster_host *cluster, const struct cluster_view *view)
@@ -98,6 +124,7 @@ static void take_map(struct cluster_host *cluster, const struct cluster_view *vi
         cluster->left = 0;
     else if (cluster->left == 0)
         cluster->left = cluster_map_version(map);
+    take_alone(cluster);
     cluster_copy_restart(cluster);
     cluster_ask_restart(cluster);
 }
@@ -157,7 +184,7 @@ void cluster_tick(struct cluster_host *cluster, struct cluster_time time)
 static int64_t unsure_ms(const struct cluster_host *cluster, int64_t now_ms)
 {
     int64_t until_ms = cluster->doubt_until_ms;
-    if (cluster_is_exhaustive(cluster))
+    if (cluster_is_exhaustive(cluster, cluster_depth(cluster)))
         return 0;
     if (until_ms < cluster->default_until_ms)
         until_ms = cluster->default_until_ms;
@@ -174,7 +201,7 @@ void cluster_report(struct cluster_host *cluster, struct cluster_report *report_
         .seen = cluster->map ? cluster_map_version(cluster->map) : 0,
         .swept = cluster->swept,
         .is_short = cluster->is_short || cluster->has_short,
-        .is_exhaustive = cluster_is_exhaustive(cluster),
+        .is_exhaustive = cluster_is_exhaustive(cluster, cluster_depth(cluster)),
         .records = cluster_table_count(cluster->table, CLUSTER_RECORD),
         .removed = cluster_table_count(cluster->table, CLUSTER_REMOVED),
         .doubtful = cluster_table_count(cluster->table, CLUSTER_DOUBTFUL),
@@ -182,6 +209,10 @@ void cluster_report(struct cluster_host *cluster, struct cluster_report *report_
         .record_bytes = cluster_table_bytes(cluster->table, CLUSTER_RECORD) +
                         cluster_table_bytes(cluster->table, CLUSTER_REMOVED),
     };
+    if (cluster->self >= 0)
+        for (unsigned level = 1; level < cluster_depth(cluster); level++)
+            if (cluster->time.now_ms >= cluster->level_until_ms[level])
+                report_r->alone_over |= (uint8_t)(cluster->peers[cluster->self].alone & 1u << (level - 1));
     report_r->unsure_ms = unsure_ms(cluster, cluster->time.now_ms);
     report_r->missing =
         cluster->missing > cluster->missing_before ? cluster->missing : cluster->missing_before;

@@ -136,7 +136,9 @@ struct cluster_settings {
 
 /* What z has agreed on.  It promises: of two maps the later one has the greater version; a host that is not
  * in a map any more has had that map, or its `sure_until_ms` had passed before; a host that starts again has
- * another number. */
+ * another number; a host has a bit of `alone` in the map that follows the loss of a host of its group, unless
+ * another one of the group, which all had passed on to what it should have, is left; and from its first map
+ * on, unless the group has such a host, or never had one. */
 struct cluster_view {
     struct cluster_map *map; /* of it the host takes a share */
     uint32_t self;           /* number of this host; not in the map: it does not take part */
@@ -151,9 +153,11 @@ struct cluster_view {
 
 /* What a host reports to z. */
 struct cluster_report {
-    uint64_t seen;      /* the version of its map */
-    uint64_t swept;     /* all that it has is where the map of this version wants it */
-    bool is_short;      /* a record of it is at fewer hosts than shall have it: others had no room */
+    uint64_t seen;  /* the version of its map */
+    uint64_t swept; /* all that it has is where the map of this version wants it */
+    bool is_short;  /* a record of it is at fewer hosts than shall have it: others had no room */
+    uint8_t
+        alone_over; /* bits of its own `alone` (struct cluster_member) that a time to live has passed since */
     bool is_exhaustive; /* it knows of keys that it does not have that they are absent */
     uint64_t records, removed, doubtful,
         absent; /* a host that leaves goes when it has none of the first two */

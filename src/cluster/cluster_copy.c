@@ -43,7 +43,7 @@ static void end_round(struct cluster_host *cluster, struct cluster_round *round,
                                          .id = round->question,
                                          .outcome = outcome,
                                          .copies = round->copies,
-                                         .is_sure = cluster_is_sure(cluster)};
+                                         .is_sure = cluster_is_sure(cluster, round->level)};
         if (entry && outcome == CLUSTER_OK)
             answer.stamp = entry->stamp;
         if (entry && entry->kind == CLUSTER_RECORD)

@@ -61,16 +61,22 @@ int64_t cluster_time_of(const struct cluster_host *cluster, uint32_t number, int
     return peer->theirs_ms + since - (since < 0 ? -since : since) / CLOCK_DRIFT;
 }
 
-bool cluster_is_sure(const struct cluster_host *cluster)
+unsigned cluster_depth(const struct cluster_host *cluster)
 {
-    int64_t now = cluster->time.now_ms;
-    return cluster->self >= 0 && now < cluster->sure_until_ms && now >= cluster->doubt_until_ms;
+    return cluster->map ? cluster_map_depth(cluster->map) : 1;
 }
 
-bool cluster_is_exhaustive(const struct cluster_host *cluster)
+bool cluster_is_sure(const struct cluster_host *cluster, unsigned level)
 {
     int64_t now = cluster->time.now_ms;
-    return cluster_is_sure(cluster) && now >= cluster->default_until_ms &&
+    return cluster->self >= 0 && now >= cluster->level_until_ms[level] && now < cluster->sure_until_ms &&
+           now >= cluster->doubt_until_ms;
+}
+
+bool cluster_is_exhaustive(const struct cluster_host *cluster, unsigned level)
+{
+    int64_t now = cluster->time.now_ms;
+    return cluster_is_sure(cluster, level) && now >= cluster->default_until_ms &&
            (cluster->is_settled || now >= cluster->settles_ms);
 }
 

@@ -123,6 +123,13 @@ static uint64_t distance(const struct cluster_map *map, uint64_t digest, unsigne
     return hash_mix(digest ^ map->places[at].paths[level]);
 }
 
+bool cluster_map_is_near(const struct cluster_map *map, unsigned level, uint32_t a, uint32_t b)
+{
+    assert(level > 0 && level <= map->depth);
+    unsigned same = map->depth - level;
+    return same == 0 || map->places[a].paths[same - 1] == map->places[b].paths[same - 1];
+}
+
 bool cluster_map_is_nearer(const struct cluster_map *map, uint64_t digest, uint32_t a, uint32_t b)
 {
     for (unsigned level = 0; level < map->depth; level++) {

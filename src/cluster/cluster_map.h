@@ -18,6 +18,7 @@ struct cluster_member {
     uint32_t number; /* not 0; a host that starts again has another one */
     bool is_guest;   /* it asks only, is in no order, and passes on what it has: also one that leaves */
     uint64_t joined; /* the version of the first map that names it */
+    uint8_t alone;   /* bit l - 1: of keys with level l, what hosts of its group had may be elsewhere */
     uint64_t groups[CLUSTER_LEVELS_MOST]; /* digests of the names in its address, the widest level first */
 };
 
@@ -39,6 +40,8 @@ const struct cluster_member *cluster_map_member(const struct cluster_map *map, u
 /* The place of the member with this number; -1: there is none. */
 int64_t cluster_map_find(const struct cluster_map *map, uint32_t number);
 
+/* Do both, places in the map, differ in the last so many levels only? */
+bool cluster_map_is_near(const struct cluster_map *map, unsigned level, uint32_t a, uint32_t b);
 /* Is host `a` nearer to the key than `b`, another one?  Both are places in the map. */
 bool cluster_map_is_nearer(const struct cluster_map *map, uint64_t digest, uint32_t a, uint32_t b);
 

@@ -8,6 +8,8 @@
 /* A clock of another host: it showed `theirs_ms` at or before `mine_ms` of this one. */
 struct cluster_peer {
     int64_t theirs_ms, mine_ms;
+    int64_t alone_ms; /* since then this host knows of the bits below */
+    uint8_t alone;    /* of the last map */
 };
 
 /* A question of this host. */
@@ -76,6 +78,8 @@ struct cluster_host {
     /* What it can know. */
     uint64_t joined;
     int64_t sure_until_ms, doubt_until_ms, default_until_ms;
+    int64_t level_until_ms[CLUSTER_LEVELS_MOST + 1]; /* until then nobody knows what is absent of keys with
+                                                      * this level */
     int64_t settles_ms; /* the time to live has passed since all knew of this host; INT64_MAX: not all do */
     bool is_settled;    /* all have passed on what this host should have */
     /* The sweep: passes on what the map of `pass` places at other hosts than the one of `swept`. */
@@ -106,10 +110,12 @@ void cluster_send(struct cluster_host *cluster, struct cluster_message *message)
 int64_t cluster_time_of(const struct cluster_host *cluster, uint32_t number, int64_t ms);
 /* Is it in the order?  A guest is not: what it served, the next host does. */
 bool cluster_is_serving(const struct cluster_host *cluster, uint32_t number);
-/* Is its map the one that is agreed on, and no more lost than there are copies? */
-bool cluster_is_sure(const struct cluster_host *cluster);
-/* Does this host know that keys are absent of which it knows nothing? */
-bool cluster_is_exhaustive(const struct cluster_host *cluster);
+/* Is its map the one that is agreed on, and no more lost, of keys with this level, than there are copies? */
+bool cluster_is_sure(const struct cluster_host *cluster, unsigned level);
+/* Does this host know that keys with this level are absent of which it knows nothing? */
+bool cluster_is_exhaustive(const struct cluster_host *cluster, unsigned level);
+/* Of keys without a level. */
+unsigned cluster_depth(const struct cluster_host *cluster);
 /* Remembers that the key may be farther away, at least until then. */
 void cluster_doubt(struct cluster_host *cluster, unsigned level, struct bytes key, uint64_t digest,
                    int64_t end_ms, bool is_full);

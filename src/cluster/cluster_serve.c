@@ -3,6 +3,13 @@
 
 enum { STAMP_STEP = 1 << 20 };
 
+/* The level of a question, also of one that is out of range. */
+static unsigned level_of(const struct cluster_host *cluster, const struct cluster_message *question)
+{
+    unsigned depth = cluster_depth(cluster);
+    return question->level > 0 && question->level < depth ? question->level : depth;
+}
+
 static void reply(struct cluster_host *cluster, const struct cluster_message *question,
                   enum cluster_outcome outcome, const struct cluster_entry *entry)
 {
@@ -10,7 +17,7 @@ static void reply(struct cluster_host *cluster, const struct cluster_message *qu
                                      .to = question->from,
                                      .id = question->id,
                                      .outcome = outcome,
-                                     .is_sure = cluster_is_sure(cluster)};
+                                     .is_sure = cluster_is_sure(cluster, level_of(cluster, question))};
     if (entry) {
         answer.stamp = entry->stamp;
         answer.content = cluster_table_content(entry);
@@ -191,7 +198,7 @@ static void cluster_serve_refuse(struct cluster_host *cluster, struct cluster_en
     if (entry && entry->kind != CLUSTER_DOUBTFUL) {
         if (is_insertion)
             entry->wait_ms = until_ms;
-    } else if (!cluster_is_exhaustive(cluster)) {
+    } else if (!cluster_is_exhaustive(cluster, question->level)) {
         if (is_insertion)
             cluster_doubt(cluster, question->level, question->key, digest, until_ms, false);
     } else {
@@ -213,9 +220,10 @@ static void serve_absent(struct cluster_host *cluster, struct cluster_entry *ent
                          const struct cluster_message *question, uint64_t digest)
 {
     int64_t now = cluster->time.now_ms;
-    bool is_known = entry && entry->kind != CLUSTER_DOUBTFUL
-                        ? cluster_is_sure(cluster) && (cluster->is_settled || !entry->is_kept)
-                        : !entry && cluster_is_exhaustive(cluster);
+    bool is_known =
+        entry && entry->kind != CLUSTER_DOUBTFUL
+            ? cluster_is_sure(cluster, question->level) && (cluster->is_settled || !entry->is_kept)
+            : !entry && cluster_is_exhaustive(cluster, question->level);
     if (!is_known)
         cluster_serve_refuse(cluster, entry, question, digest);
     else if (question->silent_count > 0)

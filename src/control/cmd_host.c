@@ -25,7 +25,8 @@ static int host_add(struct control *control, int argc, char **argv)
     static const struct command command = COMMAND(
         "host add", "ADDRESS ENDPOINT FINGERPRINT", "Let a host hold records together with the others.",
         "ADDRESS is the host's cluster_address, as site.rack.host, with as many levels as those of the "
-        "others.\nENDPOINT is where the others reach it, as 192.0.2.1:7412.\nFINGERPRINT is that of its key: "
+        "others: a key that begins with @1: is searched among the hosts that differ in the last level "
+        "only.\nENDPOINT is where the others reach it, as 192.0.2.1:7412.\nFINGERPRINT is that of its key: "
         "stamp-journal writes it to the log when it starts.\n");
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);

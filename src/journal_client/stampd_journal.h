@@ -77,6 +77,11 @@ enum {
     STAMPD_JOURNAL_VALUE_MOST = 1 << 30,
 };
 
+/* Before a key, in a namespace whose records several hosts hold: of this level, a digit as 1.  The key is
+ * searched among the hosts whose addresses differ in so many of the last levels only:
+ * STAMPD_JOURNAL_LEVEL("1") "presence.ann". */
+#define STAMPD_JOURNAL_LEVEL(level) "@" level ":"
+
 struct stampd_journal_text {
     const void *data;
     size_t size;

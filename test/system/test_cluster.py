@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -288,14 +289,13 @@ def test_the_operation_asks_the_hosts(hosts):
                         {'do': 'set', 'key': 'k', 'value': 1, 'touch_s': 5}):
             assert record(stack, command)[0]['state'] == 'UNSUPPORTED', command
         assert record(stack, {'do': 'set', 'key': 'k', 'value': 1, 'ttl_ms': (TTL_S + 60) * 1000})[0]['state'] == 'OUT_OF_RANGE'
-    assert record(stack, {'do': 'get', 'key': 'k'})[0]['state'] == 'NO_PARTICIPANTS', 'the stamp-journal beside the stack is none of these hosts'
 
 
 def test_rules_hold_for_hosts_too(hosts):
     stack = hosts.stack
     a, = hosts.begin('a')
     hosts.knows(a)
-    set_conf(stack, records=[{'prefix': 'open.', 'read': 'anyone', 'write': 'anyone', 'caller_records': 2}])
+    set_conf(stack, records=[{'prefix': 'open.', 'read': 'anyone', 'write': 'anyone', 'records': 2}])
     try:
         with a.serves_workers():
             for command in ({'do': 'get', 'key': 'k'}, {'do': 'set', 'key': 'k', 'value': 1}):
@@ -307,6 +307,35 @@ def test_rules_hold_for_hosts_too(hosts):
             assert until_told(stack, {'do': 'set', 'key': 'open.3', 'value': 'x'})[0]['state'] == 'OK', 'the administrator has no share'
     finally:
         set_conf(stack, records=None)
+
+
+def test_a_key_with_a_level_is_of_its_group(hosts):
+    stack = hosts.stack
+    a, b, c = hosts.begin('north.r1.a', 'north.r2.b', 'south.r1.c')
+    hosts.knows(a, b, c)
+    here, near, far = (host.redis() for host in (a, b, c))
+    assert until_known(here, 'SET', '@2:k', 'north') == 'OK'
+    assert until_known(far, 'GET', '@2:k') is None and until_known(far, 'SET', '@2:k', 'south', 'NX') == 'OK'
+    assert until_known(near, 'GET', '@2:k') == b'north' and until_known(far, 'GET', '@2:k') == b'south'
+    assert until_known(here, 'SET', '@1:k', 'rack') == 'OK' and until_known(near, 'GET', '@1:k') is None
+    assert until_known(here, 'GET', 'k') is None and until_known(here, 'GET', '@3:k') is None
+    for key in ('@0:k', '@4:k'):
+        assert is_refused(here.ask('SET', key, 'x'), 'OUT_OF_RANGE'), key
+    with c.serves_workers():
+        assert until_told(stack, {'do': 'get', 'key': '@2:k'})[0]['value'] == 'south'
+
+    c.end()  # alone in its group: what it had is at nobody else
+    ended = time.monotonic()
+    wait_until(lambda: hosts.listed()['south.r1.c']['state'] == 'away', what='a host that is removed')
+    hosts.knows(a, b)
+    c.start()
+    hosts.knows(a, b, c)
+    again = c.redis()
+    assert until_known(again, 'GET', 'absent') is None, 'of keys of all hosts'
+    if time.monotonic() > ended + TTL_S / 2:
+        return  # the machine is so slow that the time to live may have passed
+    assert is_refused(again.ask('GET', '@2:k'), 'UNKNOWN') and is_refused(again.ask('SET', '@2:k', 'x', 'NX'), 'UNKNOWN'), 'it may be alive behind a partition'
+    assert until_known(near, 'GET', '@2:k') == b'north' and until_known(near, 'GET', '@2:absent') is None
 
 
 def test_a_request_waits_for_silent_hosts_no_longer_than_it_may(hosts):
@@ -493,3 +522,8 @@ def test_commands_of_the_administrator(hosts):
     hosts.stack.admin('host', 'remove', 'site.a', '--lost')
     assert hosts.listed() == {}
     assert hosts.stack.admin('host', 'terms', '--copies', '2').out == f'copies 2, ttl {TTL_S} s\n'
+
+
+def test_a_host_that_takes_no_part_says_so(hosts):
+    """The last test: workers keep their connection to the stamp-journal beside the stack."""
+    assert record(hosts.stack, {'do': 'get', 'key': 'k'}, {'do': 'set', 'key': 'k', 'value': 1}) == [{'state': 'NO_PARTICIPANTS'}] * 2

@@ -37,7 +37,8 @@ struct host {
     struct cluster_member member; /* number 0: not a member */
     int64_t beat_us;
     uint64_t seen, swept;
-    bool is_short;
+    uint64_t alone_since; /* version since which it has a bit of `alone` */
+    bool is_short, was_member;
 };
 
 struct world {
@@ -314,10 +315,50 @@ static void z_miss(struct world *world, uint32_t *count)
     ++*count;
 }
 
+/* May what hosts of the group had be elsewhere, when this host is not in it?  `is_lost`: it has just been
+ * lost, and what it had counts.  The bits are for all of the group that are left, or for the host, which
+ * joins. */
+static uint8_t z_alone(struct world *world, const struct host *host, bool is_lost)
+{
+    uint8_t bits = 0;
+    z_look(world);
+    for (unsigned level = 1; level < world->settings.depth; level++) {
+        bool is_known = false, was_there = false;
+        size_t same = (world->settings.depth - level) * sizeof host->groups[0];
+        for (uint32_t at = 0; at < world->settings.hosts_most; at++) {
+            const struct host *other = &world->hosts[at];
+            if (memcmp(other->groups, host->groups, same) != 0)
+                continue;
+            was_there |= other->was_member;
+            is_known |= other != host && other->member.number && !other->member.is_guest &&
+                        (!is_lost || other->member.joined <= world->least_swept);
+        }
+        if (!is_known && was_there)
+            bits |= (uint8_t)(1u << (level - 1));
+    }
+    return bits;
+}
+
+static void z_mark_alone(struct world *world, const struct host *lost)
+{
+    uint8_t bits = z_alone(world, lost, true);
+    for (unsigned level = 1; level < world->settings.depth; level++)
+        for (uint32_t at = 0; at < world->settings.hosts_most; at++) {
+            struct host *other = &world->hosts[at];
+            size_t same = (world->settings.depth - level) * sizeof lost->groups[0];
+            if (!(bits >> (level - 1) & 1) || other == lost || !other->member.number ||
+                memcmp(other->groups, lost->groups, same) != 0)
+                continue;
+            other->member.alone |= (uint8_t)(1u << (level - 1));
+            other->alone_since = world->version + 1;
+        }
+}
+
 /* A host is gone without having passed on what it has. */
 static void z_lose(struct world *world, struct host *host)
 {
     z_miss(world, &world->lost);
+    z_mark_alone(world, host);
     host->member.number = 0;
     world->counts.removed++;
     if (is_all(world, world->lost)) {
@@ -338,6 +379,7 @@ void world_start_all(struct world *world, uint32_t count, uint32_t fan, const st
         one->number = ++world->last_number * world->settings.hosts_most + host;
         one->member = (struct cluster_member){.number = one->number, .joined = world->version};
         memcpy(one->member.groups, one->groups, sizeof one->groups);
+        one->was_member = true;
     }
     z_publish(world);
     z_look(world);
@@ -367,6 +409,9 @@ static uint32_t z_heed(struct world *world, const struct event *beat)
         if (one->member.number)
             z_lose(world, one); /* it has started again, and says so itself */
         one->member = (struct cluster_member){.joined = world->version + 1, .is_guest = one->is_leaving};
+        one->member.alone = z_alone(world, one, false);
+        one->alone_since = world->version + 1;
+        one->was_member = true;
         one->member.number = ++world->last_number * world->settings.hosts_most + beat->host;
         memcpy(one->member.groups, one->groups, sizeof one->groups);
         one->seen = one->swept = 0;
@@ -376,6 +421,10 @@ static uint32_t z_heed(struct world *world, const struct event *beat)
         one->seen = beat->report.seen;
         one->swept = beat->report.swept;
         one->is_short = beat->report.is_short;
+        if (one->seen >= one->alone_since && one->member.alone & beat->report.alone_over) {
+            one->member.alone &= (uint8_t)~beat->report.alone_over;
+            is_changed = true;
+        }
         if (one->is_leaving && !one->member.is_guest) {
             z_miss(world, &world->left);
             one->member.is_guest = is_changed = true;

@@ -190,10 +190,26 @@ static void heed(void *context, uint64_t cookie, const struct cluster_answer *an
     }
 }
 
+/* Of the keys, one third is searched among the hosts 0 to 3, one among the others, and one among all. */
+enum { FIRST_GROUP = 4 };
+
+static unsigned level_of(uint32_t number)
+{
+    return number < 2 * KEYS / 3 ? 1 : 2;
+}
+
+static uint32_t choose_host(struct world *world, uint32_t number)
+{
+    if (number < KEYS / 3)
+        return world_random(world, FIRST_GROUP);
+    return level_of(number) == 1 ? FIRST_GROUP + world_random(world, HOSTS - FIRST_GROUP)
+                                 : world_random(world, HOSTS);
+}
+
 static void ask_something(struct campaign *campaign)
 {
     struct world *world = campaign->world;
-    uint32_t host = world_random(world, HOSTS), number = world_random(world, KEYS);
+    uint32_t number = world_random(world, KEYS), host = choose_host(world, number);
     if (!world_is_alive(world, host))
         return;
     struct key *key = &campaign->keys[number];
@@ -208,7 +224,7 @@ static void ask_something(struct campaign *campaign)
     char name[16];
     snprintf(name, sizeof name, "key %u", number);
     struct cluster_request request = {.deed = deed->deed,
-                                      .level = 2,
+                                      .level = level_of(number),
                                       .key = bytes_of(name),
                                       .content = {(const char *)&value, sizeof value},
                                       .ttl_ms = deed->ttl_ms};
@@ -227,8 +243,8 @@ static void look_for_lost(struct campaign *campaign)
         for (uint32_t host = 0; host < HOSTS; host++) {
             struct cluster_host *cluster = world_host(campaign->world, host);
             struct cluster_entry *entry =
-                cluster ? cluster_table_find(cluster->table, 2, bytes_of(name),
-                                             cluster_digest(cluster, 2, bytes_of(name)), 0)
+                cluster ? cluster_table_find(cluster->table, level_of(number), bytes_of(name),
+                                             cluster_digest(cluster, level_of(number), bytes_of(name)), 0)
                         : NULL;
             if (entry && (entry->kind == CLUSTER_RECORD || entry->kind == CLUSTER_REMOVED) &&
                 cluster_table_compare(&entry->stamp, &best) > 0)

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "journal/hosts/hosts_beat.h"
 #include "journal/hosts/hosts_link.h"
+#include "journal/hosts/hosts_list.h"
 
 /* A host that z has not answered for LEASE_MS says no more that anything is absent; the others remove it when
  * they have seen no new beat for LAPSE_MS, which is longer by more than clocks differ. */
@@ -93,7 +94,7 @@ static struct cluster_time hosts_now(struct hosts *hosts)
     return (struct cluster_time){.now_ms = now_ms, .wall_us = clock_wall_ms() * US};
 }
 
-static bool is_held(const struct hosts *hosts)
+static bool hosts_is_held(const struct hosts *hosts)
 {
     return hosts->stood_ms && clock_boot_ms() - hosts->stood_ms < REQUEST_MS;
 }
@@ -183,7 +184,8 @@ bool hosts_ask(struct hosts *hosts, struct hosts_memo *memo, const struct cluste
         return true;
     }
     struct cluster_request levelled = *request;
-    levelled.level = cluster_map_depth(hosts->map);
+    if (!levelled.level)
+        levelled.level = cluster_map_depth(hosts->map);
     if (levelled.ttl_ms > hosts->terms.ttl_most_ms) /* the terms have changed since the message began */
         levelled.ttl_ms = hosts->terms.ttl_most_ms;
     for (size_t tries = 0; tries < HOSTS_ASKS_MOST; tries++) {
@@ -237,6 +239,11 @@ size_t hosts_content_most(const struct hosts *hosts)
     return hosts->content_most;
 }
 
+unsigned hosts_depth(const struct hosts *hosts)
+{
+    return hosts->map ? cluster_map_depth(hosts->map) : 0;
+}
+
 size_t hosts_space_size(struct bytes key)
 {
     const char *end = key.size ? memchr(key.data, 0, key.size) : NULL;
@@ -247,7 +254,7 @@ size_t hosts_space_size(struct bytes key)
 static void on_hosts_soon(void *context)
 {
     struct hosts *hosts = context;
-    for (int i = 0; i < OWN_MOST && hosts->own_first && !is_held(hosts); i++) {
+    for (int i = 0; i < OWN_MOST && hosts->own_first && !hosts_is_held(hosts); i++) {
         struct own_message *own = hosts->own_first;
         hosts->own_first = own->next;
         if (!own->next)
@@ -262,7 +269,7 @@ static void on_hosts_soon(void *context)
         memo->done(memo->context);
     }
     if (hosts->own_first || hosts->ready_first)
-        events_timer_start(hosts->soon, hosts->ready_first || !is_held(hosts) ? 0 : HELD_MS);
+        events_timer_start(hosts->soon, hosts->ready_first || !hosts_is_held(hosts) ? 0 : HELD_MS);
 }
 
 /* --- the list --- */
@@ -281,41 +288,6 @@ static void receive_message(void *context, const struct cluster_message *message
     struct hosts *hosts = context;
     if (hosts->cluster)
         cluster_receive(hosts->cluster, message, hosts_now(hosts));
-}
-
-/* A group is named by the address down to it, so that racks of two sites may have one name. */
-static unsigned read_groups(const struct siphash_key *places, const char *address,
-                            uint64_t groups_r[CLUSTER_LEVELS_MOST])
-{
-    unsigned depth = 0;
-    for (const char *end = address; *end && depth < CLUSTER_LEVELS_MOST;) {
-        end += strcspn(end, ".");
-        groups_r[depth++] = siphash_short(places, (struct bytes){address, (size_t)(end - address)});
-        end += *end == '.';
-    }
-    return depth;
-}
-
-static struct cluster_map *read_map(const struct hosts *hosts, const struct hosts_sight *sight)
-{
-    struct cluster_member members[HOSTS_MOST];
-    unsigned depth = 1;
-    memset(members, 0, sizeof members);
-    for (uint32_t i = 0; i < sight->count; i++) {
-        const struct hosts_member *member = &sight->members[i];
-        members[i].number = member->number;
-        members[i].is_guest = member->is_guest;
-        members[i].joined = member->joined;
-        depth = read_groups(&hosts->terms.places, member->address, members[i].groups);
-    }
-    return cluster_map_create(members, sight->count, depth, sight->version);
-}
-
-/* 32 digits and dashes. */
-static void read_places(const char *uuid, struct siphash_key *places_r)
-{
-    static const struct siphash_key fixed = {{UINT64_C(0x706c61636573206f), UINT64_C(0x6620746865206b65)}};
-    siphash(&fixed, bytes_of(uuid), places_r->words);
 }
 
 static void create_cluster(struct hosts *hosts, const struct hosts_sight *sight)
@@ -340,7 +312,7 @@ static void create_cluster(struct hosts *hosts, const struct hosts_sight *sight)
         .rounds_most = ROUNDS_MOST,
         .sweep_entries = SWEEP_ENTRIES,
     };
-    read_places(sight->places, &hosts->terms.places);
+    hosts_list_places(sight->places, &hosts->terms.places);
     snprintf(hosts->places, sizeof hosts->places, "%s", sight->places);
     hosts->cluster = cluster_create(&hosts->terms, &hooks);
 }
@@ -439,27 +411,6 @@ static void note_exhaustive(struct hosts *hosts)
     hosts->was_exhaustive = report.is_exhaustive;
 }
 
-/* What one host does not take, no host is to store: the least limit of all holds. */
-static void find_content_most(struct hosts *hosts, const struct hosts_sight *sight)
-{
-    const struct hosts_member *least = NULL;
-    size_t most = (size_t)hosts->settings->limit_content_bytes;
-    for (uint32_t i = 0; i < sight->count; i++) {
-        const struct hosts_member *member = &sight->members[i];
-        if (member->content_most && member->content_most < most) {
-            most = (size_t)member->content_most;
-            least = member;
-        }
-    }
-    if (most > RECORDS_CONTENT_MOST)
-        most = RECORDS_CONTENT_MOST;
-    if (least && most != hosts->content_most)
-        log_warning("the hosts have different limit_content_bytes: that of %s holds for records in spread "
-                    "namespaces, %zu bytes",
-                    least->address, most);
-    hosts->content_most = most;
-}
-
 static void follow_list(struct hosts *hosts, const struct hosts_sight *sight)
 {
     if (hosts->cluster && !has_same_terms(hosts, sight)) {
@@ -470,12 +421,12 @@ static void follow_list(struct hosts *hosts, const struct hosts_sight *sight)
         create_cluster(hosts, sight);
     if (!hosts->map || cluster_map_version(hosts->map) < sight->version) {
         cluster_map_destroy(hosts->map);
-        hosts->map = read_map(hosts, sight);
+        hosts->map = hosts_list_map(&hosts->terms.places, sight);
     }
     hosts->self = sight->self;
     memcpy(hosts->members, sight->members, sizeof hosts->members);
     hosts->member_count = sight->count;
-    find_content_most(hosts, sight);
+    hosts_list_content_most(sight, (size_t)hosts->settings->limit_content_bytes, &hosts->content_most);
     hosts_links_follow(hosts->links, hosts->members, hosts->member_count, hosts->self);
     watch_members(hosts, sight);
     const struct cluster_view view = {.map = hosts->map,

@@ -51,10 +51,13 @@ static inline void hosts_memo_rewind(struct hosts_memo *memo)
 void hosts_memo_forget(struct hosts *hosts, struct hosts_memo *memo);
 size_t hosts_memo_memory(const struct hosts_memo *memo);
 
-/* Asks; `done` is called later.  False: too much is asked already, of all or of the namespace. */
+/* Asks; the level 0: among all hosts.  `done` is called later.  False: too much is asked already, of all or
+ * of the namespace. */
 MUST_USE bool hosts_ask(struct hosts *hosts, struct hosts_memo *memo, const struct cluster_request *request);
 /* The longest time to live; 0: this host takes no part. */
 int64_t hosts_ttl_most_ms(const struct hosts *hosts);
+/* The number of levels that addresses have; 0: it is not known. */
+unsigned hosts_depth(const struct hosts *hosts);
 /* The longest content that all hosts take, in bytes. */
 size_t hosts_content_most(const struct hosts *hosts);
 

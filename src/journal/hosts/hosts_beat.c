@@ -93,7 +93,8 @@ enum {
     SENT,
     RECEIVED,
     UNSURE_MS,
-    MEMORY
+    MEMORY,
+    ALONE
 };
 
 static void read_host(const struct pg_result *rows, int row, struct records_host *host)
@@ -143,6 +144,7 @@ static void read_sight(const struct pg_result *rows, struct hosts_sight *sight)
         member->beat = pg_get_i64(rows, row, BEAT);
         member->is_guest = pg_get_bool(rows, row, IS_GUEST);
         member->joined = (uint64_t)pg_get_i64(rows, row, JOINED);
+        member->alone = (uint8_t)pg_get_i64(rows, row, ALONE);
         member->content_most = (uint64_t)pg_get_i64(rows, row, CONTENT_BYTES);
     }
 }
@@ -162,7 +164,8 @@ static bool ask_z(struct pg *pg, struct arena *arena, const struct hosts_report 
                               (int64_t)of->received,
                               of->unsure_ms,
                               (int64_t)report->memory,
-                              (int64_t)report->content_most};
+                              (int64_t)report->content_most,
+                              of->alone_over};
     const struct pg_params *params = PG_PARAMS(
         arena, PG_TEXT(bytes_of(hosts_beat_settings->cluster_address)),
         PG_TEXT(bytes_of(hosts_beat_fingerprint)), PG_I64(report->number), PG_I64((int64_t)report->of.seen),

@@ -29,6 +29,7 @@ struct hosts_member {
     char fingerprint[CRYPTO_SHA256_HEX + 1];
     uint32_t number;
     bool is_guest;
+    uint8_t alone; /* struct cluster_member */
     int64_t beat;
     uint64_t joined, content_most;
 };

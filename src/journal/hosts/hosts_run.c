@@ -16,6 +16,7 @@ struct hosts_command {
     struct records_found *found;
     enum records_outcome outcome; /* when it is done */
     bool is_asking;
+    unsigned level; /* of the key; 0: it has none */
     size_t key_size;
     char key[CLUSTER_KEY_MOST];
     struct builder content;
@@ -30,6 +31,7 @@ static const struct hosts_result *ask(struct hosts_command *run, struct cluster_
     if (memo->next < memo->count)
         return &memo->results[memo->next++];
     request.key = (struct bytes){run->key, run->key_size};
+    request.level = run->level;
     run->outcome = RECORDS_BUSY;
     if (memo->count < HOSTS_RESULTS_MOST)
         run->is_asking = hosts_ask(run->hosts, memo, &request);
@@ -368,6 +370,21 @@ static bool is_supported(const struct records_command *command)
            !command->is_persisted && !command->is_listened && !command->timestamp_us;
 }
 
+static bool has_level(struct bytes key)
+{
+    return key.size > HOSTS_LEVEL_BYTES && key.data[0] == '@' && key.data[1] >= '0' && key.data[1] <= '9' &&
+           key.data[2] == ':';
+}
+
+/* False: addresses have not so many levels.  That is decided when the message asks first. */
+static bool read_level(struct hosts_command *run)
+{
+    struct bytes key = run->command->key;
+    unsigned depth = hosts_depth(run->hosts);
+    run->level = has_level(key) ? (unsigned)(key.data[1] - '0') : 0;
+    return !has_level(key) || (run->level && (!depth || run->level <= depth || run->memo->began_ms));
+}
+
 /* The namespace, which of those that have had its code, and the key.  False: it is too long. */
 static bool write_key(struct hosts_command *run, const struct hosts_space *space)
 {
@@ -396,8 +413,9 @@ bool hosts_run(struct hosts *hosts, struct hosts_memo *memo, const struct hosts_
     *found_r = (struct records_found){0};
     run.outcome = !is_supported(command) || space->is_encrypted ? RECORDS_UNSUPPORTED
                   : !hosts                                      ? RECORDS_NO_PARTICIPANTS
-                  : !write_key(&run, space) || !hosts_run_fits(&run)      ? RECORDS_OUT_OF_RANGE
-                                                                : RECORDS_OK;
+                  : !write_key(&run, space) || !hosts_run_fits(&run) || !read_level(&run)
+                      ? RECORDS_OUT_OF_RANGE
+                      : RECORDS_OK;
     if (run.outcome == RECORDS_OK && command->deed == RECORDS_GET)
         run_get(&run);
     else if (run.outcome == RECORDS_OK && command->deed == RECORDS_DELETE)

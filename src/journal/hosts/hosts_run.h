@@ -12,6 +12,10 @@ struct hosts_space {
     bool is_encrypted;
 };
 
+/* A key that begins with @L: (a digit L) has a level: it is searched among the hosts that differ from this
+ * one in the last L levels of their addresses only. */
+enum { HOSTS_LEVEL_BYTES = 3 };
+
 /* As records_run, but for what the hosts do not do: RECORDS_UNSUPPORTED.  `found_r` is valid until the memo
  * is forgotten.  False: nothing is answered yet, and the command is to be run again when `done` of the memo
  * is called.  `hosts` NULL: this host is none of several, RECORDS_NO_PARTICIPANTS. */
