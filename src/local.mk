@@ -378,9 +378,12 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/confirm.c \
 	src/operation/accounts/login.c \
 	src/operation/accounts/mailing.c \
+	src/operation/accounts/membership.c \
+	src/operation/accounts/membership_ticket.c src/operation/accounts/membership_ticket.h \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \
+	src/operation/accounts/ticketend.c \
 	src/operation/accounts/whois.c \
 	src/operation/administration/explain.c \
 	src/operation/administration/files.c \

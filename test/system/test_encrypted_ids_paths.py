@@ -154,6 +154,23 @@ def test_accounts_are_answered_alike(worlds):
     assert vault == clear and {one[1] for one in vault} >= {200, 401, 409}, (vault, clear)
 
 
+def test_invitations_are_answered_alike(worlds):
+    """The document that an invitation leads to is found again, and its id is stored in no other way than the document itself."""
+    def script(ns):
+        def ask(param, key=None):
+            answer = worlds.request('POST', f'/{ns}/op/membership', json={'param': param}, admin=key is None, headers={'Authorization': f'Bearer {key}'} if key else {})
+            assert not STORED.search(answer.text), answer.text
+            return answer.status_code, answer.json().get('out') or answer.json().get('code')
+        name = {'c': 'Club', 'id': 'hidden-c of invitations'}
+        worlds.put(ns, {**name, 'items': [{'c': 'Member', 'k': 'nobody', 'j': {}}]}, admin=True)
+        sent = ask({'invite': {**name, 'content': {'role': 'reader'}}})[1]
+        guest = worlds.request('POST', f'/{ns}/op/register', json={'param': {'name': 'guest', 'password': 'correct horse battery staple'}}).json()['out']['token']
+        looked, listed, joined = ask({'look': sent['invitation']}), ask({'list': name}), ask({'join': sent['invitation']}, guest)
+        return [{**looked[1], 'expires': 0}, len(listed[1]['invitations']), joined, ask({'list': name}), ask({'look': sent['invitation']}, guest)]
+    vault, clear = (script(ns) for ns in WORLDS)
+    assert vault == clear and vault[2][1] == {'c': 'Club', 'id': 'hidden-c of invitations', 'joined': True}, (vault, clear)
+
+
 def test_no_id_is_stored_in_clear(worlds):
     """Those of accounts, keys of idempotency, which begin with a class here, and names of files are."""
     ids = re.compile(rb'(?<![A-Za-z])(hidden-[ce]|of-ann|of-bob)')

@@ -196,6 +196,8 @@ def test_answers_about_accounts_are_what_it_says(world):
     for name, param in (('register', {'name': 'bob', 'password': 'correct horse battery', 'device': 'a phone'}), ('login', {'name': 'bob', 'password': 'correct horse battery'}),
                         ('login', {'name': 'bob', 'password': 'wrong horse battery'}), ('account', {}), ('sessions', {}), ('account', {'set': {'name': 'rob'}, 'password': 'correct horse battery'}),
                         ('account', {'set': {'name': 'tom'}, 'password': 'correct horse battery', 'invitation': 'X'}), ('whois', {'name': 'rob'}), ('whois', {'address': 'rob@example.org'}),
+                        ('membership', {'invite': {'c': 'Note', 'id': 'a', 'content': {}, 'name_as': 'name', 'label': 'x', 'days': 1, 'uses': 2}}), ('membership', {'list': {'c': 'Note', 'id': 'a'}}),
+                        ('membership', {'revoke': {'c': 'Note', 'id': 'a', 'key': 'x' * 16}}), ('membership', {'look': 'x'}), ('membership', {'join': 'x'}),
                         ('account', {'set': {'hidden': True}, 'password': 'correct horse battery'}), ('whois', {'name': 'rob'}),
                         ('maillogin', {'ticket': 'X', 'device': 'a phone'}), ('maillogin', {'name': 'rob'}),
                         ('confirm', {'ticket': 'X', 'password': 'correct horse battery', 'invitation': 'X'}), ('logout', {}), ('account', {})):

@@ -470,6 +470,7 @@ OTHERS = {'pushkey', 'record',  # without documents
           'openapi',  # of the schema and the rules: test_openapi.py
           'Look',  # of the module with filters: modules are trusted
           'task', 'subs',  # judged when they run and are sent: test_rules_tasks.py, test_rules_push.py
+          'membership',  # on behalf of another account: test_membership.py
           # of reserved classes alone: test_accounts.py, test_account_mails.py, test_passkeys.py, test_whois.py
           'account', 'confirm', 'login', 'logout', 'maillogin', 'passkey', 'register', 'reset', 'sessions', 'whois'}
 # Locations of nginx: what REQUESTS has of them; or why it has none.

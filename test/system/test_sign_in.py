@@ -164,14 +164,14 @@ def test_it_is_used_by_the_keyboard_alone(guest):
 
 def test_every_field_has_a_label_and_a_purpose(guest):
     views = guest.tab.run("""(() => { const element = document.querySelector('stampd-sign-in'), seen = {}
-        for (const view of ['login', 'register', 'address', 'forgot', 'mail', '#login', '#reset', '#register', '#confirm']) {
+        for (const view of ['login', 'register', 'address', 'forgot', 'mail', '#login', '#reset', '#register', '#confirm', '#join']) {
             element.show(view, false)
             seen[view] = [...element.querySelectorAll('input')].map((one) => [one.labels[0].textContent, one.autocomplete])
         }
         return seen })()""")
     assert views == {'login': [['Name', 'username'], ['Password', 'current-password']], 'register': [['Name', 'username'], ['New password', 'new-password']],
                      'address': [['Mail address', 'email']], 'forgot': [['Name or mail address', 'username']], 'mail': [['Name or mail address', 'username']], '#login': [],
-                     '#reset': [['New password', 'new-password']], '#register': [['New password', 'new-password']], '#confirm': []}
+                     '#reset': [['New password', 'new-password']], '#register': [['New password', 'new-password']], '#confirm': [], '#join': []}
 
 
 @pytest.mark.parametrize('by', ['name', 'address'])
@@ -225,6 +225,69 @@ def test_an_invitation_is_a_link(stack, guest):
         assert guest.account(guest.session())['roles'] == ['staff']
     finally:
         configure()
+
+
+@pytest.fixture
+def invited(stack, pages):
+    """Makes an invitation to a team that exists; the link of it."""
+    rules = {'Team': {'members': 'Member', 'read': ['members'], 'create': ['members'], 'update': ['members']}}
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'rules': rules}}, admin=True)
+
+    def invite(page='in', **more):
+        name = {'c': 'Team', 'id': f'{next(NUMBERS)}'}
+        stack.put('team', {**name, 'items': [{'c': 'Member', 'k': 'nobody', 'j': {}}]}, admin=True)
+        sent = stack.op('team', 'membership', {'invite': {**name, 'label': 'The red team', **more}}, admin=True)['out']['invitation']
+        return name, f'{pages.address}/{page}.html#join={sent}'
+    return invite
+
+
+def members(stack, name):
+    found, = stack.op('team', 'get', {'docs': [name]}, admin=True)['out']['docs']
+    return {one['k'] for one in found['items']} - {'nobody'}
+
+
+def test_who_registers_by_an_invitation_to_a_document_is_its_member(stack, guest, invited):
+    name, link = invited()
+    guest.visit(link)
+    guest.shows('You are invited: The red team')
+    assert guest.tab.run('location.hash') == ''
+    guest.click('Create an account')
+    guest.shows('The red team')
+    guest.fill('Name', guest.name)
+    guest.fill('New password', PASSWORD)
+    guest.click('Create an account')
+    guest.shows('You are a member now.')
+    session = guest.tab.until('sessions.at(-1)')
+    assert members(stack, name) == {session['account']} and session['joined'] == {**name, 'joined': True}
+
+
+def test_who_is_signed_in_joins_by_a_button(stack, guest, invited):
+    """With the token that the page has; without a session, one begins first."""
+    guest.make()
+    name, link = invited('cookie')
+    guest.visit(link)
+    guest.click('Join')
+    guest.shows('Password')
+    guest.sign_in(PASSWORD)
+    account = guest.tab.until('sessions.at(-1)')['account']
+    token = stack.op('team', 'login', {'name': guest.name, 'password': PASSWORD})['out']['token']
+    name, link = invited()
+    guest.visit(link)
+    guest.tab.run(f'document.querySelector("stampd-sign-in").token = "{token}"')
+    guest.click('Join')
+    guest.shows('You are a member now.')
+    assert members(stack, name) == {account} and guest.tab.run('sessions') == []
+
+
+def test_an_invitation_that_has_ended_is_told(stack, guest, invited):
+    guest.make()
+    name, link = invited()
+    stack.op('team', 'membership', {'revoke': name}, admin=True)
+    guest.visit(link)
+    guest.shows('The invitation is wrong, used or expired.')
+    guest.sign_in(PASSWORD)
+    guest.shows('You are signed in.')
+    assert members(stack, name) == set() and 'joined' not in guest.tab.until('sessions.at(-1)')
 
 
 def test_registration_by_mail(stack, office, guest):

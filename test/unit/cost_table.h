@@ -26,6 +26,8 @@ COST(login, "a session; the oldest ends beyond `sessions_most` of the namespace"
 COST(logout, "its session", "short", "nothing")
 COST(maillogin, "a ticket, a session, a mail of `limit_client_mails`, `limit_address_mails` and `limit_namespace_mails`", "short",
      "the ticket, until it is used or expires; the session: `session_days` of the namespace")
+COST(membership, "a document, its account, the invitations of the document", "`limit_client_attempts`, of an address and of an account",
+     "`limit_invitations` of a document, for `days`; the membership, until it is removed")
 COST(openapi, "none", "short; the text is kept", "nothing")
 COST(owntask, "its task", "short", "nothing")
 COST(passkey, "its account, a session", "`limit_client_attempts`", "the passkey, with its account")

@@ -10,7 +10,8 @@
  *   no expires
  *
  * Login/<name in lower case>, item Acc {"account":id}, makes names unique.  Ticket/<SHA-256 of a secret> is
- * an invitation, item Invite {"expires","roles"}.  Times are stamps.
+ * an invitation, item Invite {"expires","roles"}, or one to a document
+ * (operation/accounts/membership_ticket.h).  Times are stamps.
  *
  * A token is "st_" (a session) or "sk_" (a service key), the id, a dot, and a secret of 256 bits; the
  * database has the digest of the secret alone.  Pure: no I/O, no random bytes. */

@@ -36,6 +36,10 @@ size_t rules_count_classes(const struct rules *rules);
 /* The classes whose documents have an owner: JSON {class: "Item.member"}, in the order of their names. */
 struct bytes rules_owners(const struct rules *rules);
 
+/* The class of the items that make accounts members of documents of this class: as its rules say, or, if they
+ * name none, those of another class of which it is the team.  NO_BYTES: there is none. */
+struct bytes rules_members(const struct rules *rules, struct bytes class);
+
 /* Classes of documents that belong to the server: no rule can be declared for them, and so only the
  * administrator and the server's own operations reach them. */
 bool rules_is_reserved(struct bytes class);

@@ -48,6 +48,16 @@ const struct rules_class *rules_find_class(const struct rules *rules, struct byt
     return NULL;
 }
 
+struct bytes rules_members(const struct rules *rules, struct bytes class)
+{
+    const struct rules_class *own = rules_find_class(rules, class);
+    struct bytes members = own ? own->members : NO_BYTES;
+    for (size_t i = 0; !members.data && i < rules->class_count; i++)
+        if (rules->classes[i].team.class.data && bytes_equal(rules->classes[i].team.class, class))
+            members = rules->classes[i].team.members;
+    return members;
+}
+
 const struct rules_item *rules_find_item(const struct rules_class *class, struct bytes name)
 {
     for (size_t i = 0; i < class->item_count; i++)

@@ -135,7 +135,7 @@ enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, en
     return FAULT_NONE;
 }
 
-/* --- end: the task `ticketend`, param {"ticket":key} --- */
+/* --- end: the task `ticketend` (ticketend.c), param {"ticket":key} --- */
 
 enum fault account_ticket_plan_end(struct attempt *attempt, struct bytes key, int64_t expires)
 {
@@ -151,23 +151,3 @@ enum fault account_ticket_plan_end(struct attempt *attempt, struct bytes key, in
     enum fault fault = task_request_add(attempt, &request, &excess);
     return fault ? reader_over(&reader, NULL, excess.limit, excess.most, excess.value) : FAULT_NONE;
 }
-
-static enum fault ticketend_work(struct attempt *attempt)
-{
-    const struct reader reader = account_gate_reader(attempt);
-    struct draft *draft;
-    struct bytes key;
-    enum fault fault =
-        FAULT_FIRST(reader_members(&reader, attempt->call->param, "ticket"),
-                    reader_text(&reader, attempt->call->param, "ticket", &key),
-                    reader_check_length(&reader, attempt->call->param, "ticket", key),
-                    transaction_fetch(attempt->transaction, account_ticket_name_of(key), &draft));
-    if (!fault && draft_exists(draft))
-        draft_delete(draft);
-    return fault;
-}
-
-const struct operation accounts_ticketend = {.name = "ticketend",
-                                             .right = RIGHT_ADMIN,
-                                             .work = ticketend_work,
-                                             .task = {.batch = 100, .is_internal = true}};

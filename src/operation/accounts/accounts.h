@@ -10,6 +10,7 @@
  * | accounts | find, get, list, create, set, invite, key, revoke, delete | the administrator |
  * | passkey | begin, create, login, list, drop | an account, or everybody |
  * | confirm, reset, maillogin | a request of a mail, or {"ticket",…} | an account, or everybody |
+ * | membership | invite, list, revoke, look, join | members of documents, and those who become one |
  * | whois | {"name"} or {"address"} | the callers that the namespace admits |
  *
  * They change documents of the reserved classes Account, Login and Ticket, which no rule can name.  Their
@@ -20,8 +21,8 @@
 #include "operation/operation.h"
 
 extern const struct operation accounts_account, accounts_accounts, accounts_confirm, accounts_issuers,
-    accounts_login, accounts_logout, accounts_maillogin, accounts_passkey, accounts_register, accounts_reset,
-    accounts_sessions, accounts_whois;
+    accounts_login, accounts_logout, accounts_maillogin, accounts_membership, accounts_passkey,
+    accounts_register, accounts_reset, accounts_sessions, accounts_whois;
 /* Tasks that only the server schedules: accountmail {"kind","name","address","account"} sends a mail,
  * ticketend {"ticket"} deletes a ticket that has expired,
  * accountclean {} settles what deleted accounts have left (account_change.c), accountend {"account"} deletes

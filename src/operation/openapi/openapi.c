@@ -166,7 +166,8 @@ static bool is_of_accounts(const struct operation *operation)
     return operation == &accounts_accounts || operation == &accounts_confirm ||
            operation == &accounts_issuers || operation == &accounts_login || operation == &accounts_passkey ||
            operation == &accounts_register || operation == &accounts_reset ||
-           operation == &accounts_maillogin || operation == &accounts_whois;
+           operation == &accounts_maillogin || operation == &accounts_membership ||
+           operation == &accounts_whois;
 }
 
 static bool may_call(const struct call *call, const struct operation *operation)
@@ -181,6 +182,8 @@ static bool may_call(const struct call *call, const struct operation *operation)
         return false;
     if (operation == &accounts_whois && !access_is_administrator(call) &&
         (accounts->whois == WHOIS_NOBODY || !call->caller.account.data))
+        return false;
+    if (operation == &accounts_membership && !call->rules && !access_is_administrator(call))
         return false;
     return access_may_run(call, operation);
 }

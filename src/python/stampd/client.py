@@ -140,14 +140,12 @@ class Client:
 
     def get(self, *names: Tuple[str, str]) -> List[JSON]:
         """The documents of these (class, id), of one instant, in this order; `v` is 0 where there is none."""
-        docs: List[JSON] = self.operate('get', {'docs': [{'c': c, 'id': id} for c, id in names]})['out']['docs']
-        return docs
+        return cast(List[JSON], self.operate('get', {'docs': [{'c': c, 'id': id} for c, id in names]})['out']['docs'])
 
     def put(self, *docs: JSON, key: Optional[str] = None) -> JSON:
         """Changes documents in one commit, {"c", "id", "if", "items", "delete"}; returns {"v", "docs": [{"c", "id", "v"}…]}.
         Fault AVERSION: a document is not at its `if`."""
-        out: JSON = self.operate('put', {'docs': list(docs)}, key=key)['out']
-        return out
+        return cast(JSON, self.operate('put', {'docs': list(docs)}, key=key)['out'])
 
     def update(self, names: Sequence[Tuple[str, str]], edit: Edit, *, patience_s: Optional[float] = None) -> Optional[JSON]:
         """Changes documents by what they contain: reads those of these (class, id), gives them to `edit` as `get` returns them, and puts the
@@ -183,16 +181,22 @@ class Client:
         return self._pages('find', {'c': c, 'i': i, 'where': list(where), **more}, want if want in ('ids', 'docs') else 'items')
 
     def _pages(self, operation: str, param: JSON, member: str) -> Iterator[Any]:
-        while True:
+        while param:
             out = self.operate(operation, param)['out']
             yield from out[member]
-            if 'cursor' not in out:
-                return
-            param = {**param, 'cursor': out['cursor']}
+            param = {**param, 'cursor': out['cursor']} if 'cursor' in out else {}
 
     def whois(self, name: Optional[str] = None, *, address: Optional[str] = None) -> Optional[str]:
         """The id of the account with this name, or this confirmed address; None: nobody is found.  Counts as an attempt to log in."""
         return cast(Optional[str], self.operate('whois', {'name': name} if address is None else {'address': address})['out']['account'])
+
+    def invite(self, c: str, id: str, content: Optional[JSON] = None, **more: Any) -> str:
+        """An invitation by which accounts `join` the members of a document, with this content; `more`: days, uses, label, name_as."""
+        return cast(str, self.operate('membership', {'invite': {'c': c, 'id': id, 'content': content or {}, **more}})['out']['invitation'])
+
+    def join(self, invitation: str) -> JSON:
+        """Makes this account a member; returns {"c", "id", "joined"}: of which document, and false if it was one before."""
+        return cast(JSON, self.operate('membership', {'join': invitation})['out'])
 
     def sync(self, *copies: Copy) -> List[Copy]:
         """Brings copies up to date; returns those that have changed."""

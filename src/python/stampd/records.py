@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, cast
 
 from .client import AVAILABLE_S, Client
 from .fault import JSON, pause_of
@@ -48,8 +48,7 @@ class Records:
     def run(self, *commands: JSON) -> List[JSON]:
         """Runs commands, at most 100, in their order; returns their results.  Each is whole or has changed nothing."""
         only_reads = all(command['do'] == 'get' and not command.keys() & {'work_ms', 'ttl_ms'} for command in commands)
-        results: List[JSON] = self.client.operate('record', {'commands': list(commands)}, is_safe=only_reads)['out']['results']
-        return results
+        return cast(List[JSON], self.client.operate('record', {'commands': list(commands)}, is_safe=only_reads)['out']['results'])
 
     def get(self, key: str, *, probe: bool = False, **more: Any) -> Optional[Record]:
         """The record; None: there is none.  With `probe` without its value, and without being a use of it."""

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, cast
 
 from .client import Client
 from .fault import JSON, Fault, pause_of
@@ -90,8 +90,7 @@ class Worker:
                 self._stopping.wait(answer.get('pause', 0) / 1000)
 
     def _call(self, operation: str, param: JSON, patience_s: Optional[float] = None, timeout_s: Optional[float] = None) -> JSON:
-        out: JSON = self.client.operate(operation, param, patience_s=patience_s, timeout_s=timeout_s)['out']
-        return out
+        return cast(JSON, self.client.operate(operation, param, patience_s=patience_s, timeout_s=timeout_s)['out'])
 
     def _do(self, task: Task) -> JSON:
         """Works on it and ends it; returns the answer, which may have the next task."""

@@ -1,4 +1,4 @@
-/* sign_in.js: the element <stampd-sign-in>: signs in, registers, asks for a new password and uses the links of mails.  A page needs nothing else of the
+/* sign_in.js: the element <stampd-sign-in>: signs in, registers, asks for a new password, uses the links of mails and follows invitations.  A page needs nothing else of the
  * library for it.  It stands in the page's own tree, so that its styles and password managers reach it; its own have no weight against the page's. */
 
 const TEXTS = {
@@ -6,6 +6,7 @@ const TEXTS = {
   login: 'Sign in', register: 'Create an account', forgot: 'Set a new password', mail: 'Sign in by a mail', confirm: 'Confirm your address',
   send: 'Send a mail', save: 'Save and sign in', passkey: 'Sign in with a passkey', create: 'Create it with a passkey', back: 'Back',
   sent: 'If that is possible, a mail is on its way. Open its link.', done: 'You are signed in.', confirmed: 'The address is confirmed.',
+  join: 'You are invited', accept: 'Join', joined: 'You are a member now.', again: 'Then open the invitation again.',
   XBUSY: 'There were too many attempts. Wait a while, and try again.', NETWORK: 'The server cannot be reached.'
 }
 
@@ -21,6 +22,7 @@ const VIEWS = {
   '#login': { operation: 'maillogin', title: 'login', button: 'login', fields: [], begins: true },
   '#reset': { operation: 'reset', title: 'forgot', button: 'save', fields: ['fresh'], begins: true },
   '#register': { operation: 'register', title: 'register', button: 'save', fields: ['fresh', 'invitation'], begins: true, passkey: 'create' },
+  '#join': { operation: 'membership', title: 'join', button: 'accept', fields: [] },
   '#confirm': { operation: 'confirm', title: 'confirm', button: 'confirm', fields: [] }
 }
 
@@ -63,24 +65,26 @@ const h = (name, more = {}, ...inside) => {
 
 /** A refusal of the server, with its code. */
 class Refusal extends Error {
-  /** @param {{code: string, message: string, detail?: string}} problem */
-  constructor({ code, message, detail }) {
+  /** @param {{code: string, message: string, detail?: string, status?: number}} problem */
+  constructor({ code, message, detail, status }) {
     super(detail ?? message)
     this.code = code
+    this.status = status
   }
 }
 
 let isStyled = false
 
 /** Its attributes: `ns`, `url` of the server (the page's origin, if absent), `cookie` (the session is a cookie), `confirm` (accounts are made by mail), and `offers`, words of
- * register, mail, reset, passkey and invitation.  `texts` has what it says.  The event `sign-in` has as its detail what the operation has returned. */
+ * register, mail, reset, passkey and invitation.  `texts` has what it says.  The event `sign-in` has as its detail what the operation has returned; `join`, and the
+ * member `joined` of that detail, what became of an invitation to a document.  `token` is that of a visitor who is signed in already. */
 export class SignIn extends HTMLElement {
   constructor() {
     super()
     /** @type {Record<string, string>} */
     this.texts = { ...TEXTS }
     this.view = 'login'
-    this.ticket = this.invitation = this.given = ''
+    this.ticket = this.invitation = this.given = this.joins = this.own = this.label = ''
     this.takes = () => { if (this.takeFragment()) this.show(this.view, true) }
   }
 
@@ -92,20 +96,37 @@ export class SignIn extends HTMLElement {
     this.show(this.view, false)
   }
 
+  set token(/** @type {string} */ token) {
+    this.own = token
+    if (this.joins) this.show('#join', false)
+  }
+
   disconnectedCallback() {
     removeEventListener('hashchange', this.takes)
   }
 
   /** The ticket of a mail, or an invitation, of the address of the page: it does not stay there, nor in the history. */
   takeFragment() {
-    const found = /^#(login|reset|register|confirm|invitation)=([\w-]+)$/.exec(location.hash)
+    const found = /^#(login|reset|register|confirm|invitation|join)=([\w-]+)$/.exec(location.hash)
     if (!found) return false
     history.replaceState(history.state, '', location.pathname + location.search)
     const [, what, secret] = found
     if (what === 'invitation') this.invitation = secret
+    else if (what === 'join') this.joins = secret
     else this.ticket = secret
-    this.view = what !== 'invitation' ? `#${what}` : this.nameOfRegistration()
+    this.view = what === 'invitation' ? this.nameOfRegistration() : what === 'join' && !this.own && !this.hasAttribute('cookie') ? 'login' : `#${what}`
+    if (what === 'join') void this.look()
     return true
+  }
+
+  /** What the invitation is for. */
+  async look() {
+    const label = await this.call('membership', { look: this.joins }).then(out => out.label ?? '', error => {
+      this.joins = ''
+      return error.message
+    })
+    this.label = this.joins ? `${this.texts.join}: ${label}` : label
+    if (this.note) this.note.textContent = this.label
   }
 
   /** @param {string} word */
@@ -133,12 +154,14 @@ export class SignIn extends HTMLElement {
     this.refusal = h('p', { id: 'stampd-refusal', role: 'alert' })
     this.form = h('form', { onsubmit: (/** @type {SubmitEvent} */ event) => this.submits(event) }, title, ...fields, h('p', { className: 'row' }, ...buttons), this.refusal)
     this.replaceChildren(this.form, h('p', { className: 'row' }, ...others))
+    this.note = h('p', { role: 'status', textContent: this.label })
+    title.after(this.note)
     if (hasFocus) (this.querySelector('input') ?? title).focus()
   }
 
-  /** What was done; nothing is left to fill in. @param {string} word */
-  tell(word) {
-    const told = h('p', { role: 'status', tabIndex: -1, textContent: this.texts[word] }), back = h('button', { type: 'button', className: 'quiet', textContent: this.texts.back })
+  /** What was done; nothing is left to fill in. @param {string} word @param {string} [more] */
+  tell(word, more = '') {
+    const told = h('p', { role: 'status', tabIndex: -1, textContent: `${this.texts[word]} ${more}`.trim() }), back = h('button', { type: 'button', className: 'quiet', textContent: this.texts.back })
     back.onclick = () => this.show('login', true)
     this.replaceChildren(told, ...word === 'done' ? [] : [back])
     told.focus()
@@ -172,6 +195,7 @@ export class SignIn extends HTMLElement {
   /** @param {Error & {code?: string}} error */
   refuse(error) {
     const first = this.querySelector('input')
+    if (this.view === '#join' && /** @type {Refusal} */ (error).status === 401) return this.show('login', true)
     if (this.refusal) this.refusal.textContent = this.texts[error.code ?? ''] ?? error.message
     first?.setAttribute('aria-invalid', 'true')
     first?.setAttribute('aria-describedby', 'stampd-refusal')
@@ -181,6 +205,10 @@ export class SignIn extends HTMLElement {
   /** @param {Record<string, string>} values @param {boolean} byPasskey */
   async run({ either, ...values }, byPasskey) {
     const view = VIEWS[this.view]
+    if (this.view === '#join') {
+      await this.join(this.own)
+      return this.tell('joined')
+    }
     /** @type {Record<string, unknown>} */
     const param = { ...values, ...either && { [either.includes('@') ? 'address' : 'name']: either }, ...this.view[0] === '#' && { ticket: this.ticket } }
     if (view.begins) Object.assign(param, { device: navigator.platform.slice(0, 200), ...this.hasAttribute('cookie') && { cookie: true } })
@@ -192,8 +220,18 @@ export class SignIn extends HTMLElement {
     } else if (byPasskey) param.passkey = await this.makePasskey(values.name)
     const out = await this.call(operation, param)
     this.ticket = this.invitation = ''
-    this.tell(out.sent ? 'sent' : out.confirmed ? 'confirmed' : 'done')
+    let more = out.sent && this.joins ? this.texts.again : ''
+    if (out.account && this.joins) out.joined = await this.join(out.token).catch(error => { more = error.message })
+    this.tell(out.sent ? 'sent' : out.confirmed ? 'confirmed' : out.joined ? 'joined' : 'done', more)
     if (out.account) this.dispatchEvent(new CustomEvent('sign-in', { bubbles: true, detail: out }))
+  }
+
+  /** @param {string | undefined} token */
+  async join(token) {
+    const joined = await this.call('membership', { join: this.joins }, token)
+    this.joins = this.label = ''
+    this.dispatchEvent(new CustomEvent('join', { bubbles: true, detail: joined }))
+    return joined
   }
 
   async getPasskey() {
@@ -209,12 +247,12 @@ export class SignIn extends HTMLElement {
     return /** @type {PublicKeyCredential} */ (made).toJSON()
   }
 
-  /** @param {string} operation @param {object} param @returns {Promise<any>} */
-  async call(operation, param) {
+  /** @param {string} operation @param {object} param @param {string} [token] @returns {Promise<any>} */
+  async call(operation, param, token) {
     const address = `${this.getAttribute('url') ?? ''}/${this.getAttribute('ns') ?? ''}/op/${operation}`
     const lost = () => { throw new Refusal({ code: 'NETWORK', message: TEXTS.NETWORK }) }
     const response = await fetch(address, {
-      method: 'POST', credentials: this.hasAttribute('cookie') ? 'include' : 'omit', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ param })
+      method: 'POST', credentials: this.hasAttribute('cookie') ? 'include' : 'omit', headers: { 'Content-Type': 'application/json', ...token && { Authorization: `Bearer ${token}` } }, body: JSON.stringify({ param })
     }).catch(lost)
     const answer = await response.json().catch(lost)
     if (!response.ok && answer.code) throw new Refusal(answer)
