@@ -19,6 +19,7 @@
 
 #include "base/coding/hex.h"
 #include "base/coding/siphash.h"
+#include "ngx_http_stampd_maps.h"
 #include "segment/public_view.h"
 
 typedef struct {
@@ -407,7 +408,7 @@ static ngx_int_t ngx_http_stampd_configure(ngx_conf_t *cf)
     *handler = ngx_http_stampd_handler;
     cleanup->handler = ngx_http_stampd_unmap;
     cleanup->data = mcf;
-    return NGX_OK;
+    return ngx_http_stampd_maps_take(cf);
 }
 
 /* The master, which may read the segment. */
