@@ -117,15 +117,23 @@ static struct kept *keep_up_to(struct arena *arena, size_t most)
     return kept;
 }
 
-static struct cache_entry *look_up(struct documents *documents, int ns, struct document_name name,
-                                   struct found *found, struct observation *observation_r)
+static struct cache_entry *look_up_hashed(struct documents *documents, int ns, struct document_name name,
+                                          uint64_t hash, struct found *found,
+                                          struct observation *observation_r)
 {
-    found->hash = slots_hash(documents->segment, ns, name.class, name.id);
+    found->hash = hash;
     found->slot = slots_index(documents->segment, found->hash);
     *observation_r = slots_see(documents->segment, found->slot);
     found->tag = observation_r->stamp;
     found->was_busy = observation_r->busy;
     return cache_find(documents->cache, found->hash, ns, name.class, name.id);
+}
+
+static struct cache_entry *look_up(struct documents *documents, int ns, struct document_name name,
+                                   struct found *found, struct observation *observation_r)
+{
+    uint64_t hash = slots_hash(documents->segment, ns, name.class, name.id);
+    return look_up_hashed(documents, ns, name, hash, found, observation_r);
 }
 
 static bool is_proven(const struct cache_entry *entry, struct observation observation)
@@ -343,13 +351,22 @@ static enum fault find_stored(struct documents *documents, int ns, struct arena 
 {
     struct wanted wanted = {0};
     struct kept *kept = keep_up_to(arena, count);
+    uint64_t seed = 0;
     documents_heed_lineage(documents);
     for (size_t i = 0; i < count; i++) {
         struct observation observation;
         struct found *found = &found_r[i];
+        /* Many of one class, which a list of copies has as one text. */
+        bool is_same_class = i && names[i].class.data == names[i - 1].class.data &&
+                             names[i].class.size == names[i - 1].class.size;
+        if (!is_same_class)
+            seed = slots_seed(documents->segment, ns, names[i].class);
         *found = (struct found){0};
-        struct cache_entry *entry = look_up(documents, ns, names[i], found, &observation);
-        struct cache_entry *proven = find_proven(documents, ns, names[i], found, observation, entry);
+        struct cache_entry *entry =
+            look_up_hashed(documents, ns, names[i], slots_hash_text(seed, names[i].id), found, &observation);
+        struct cache_entry *proven = is_proven(entry, observation)
+                                         ? entry
+                                         : find_proven(documents, ns, names[i], found, observation, entry);
         if (proven) {
             found->document = kept->documents[kept->count++] = document_hold(proven->document);
             if (!documents->other_hosts)

@@ -53,11 +53,16 @@ bool slots_have_lease(const struct segment *segment)
 }
 
 /* The hash of one part seeds the next: no separator to confuse, nothing to copy, any length. */
-uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, struct bytes id)
+uint64_t slots_seed(const struct segment *segment, int ns, struct bytes class)
 {
     static const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t seed = segment_seed(segment) + ((uint64_t)ns + 1) * spread;
-    return XXH3_64bits_withSeed(id.data, id.size, XXH3_64bits_withSeed(class.data, class.size, seed));
+    return XXH3_64bits_withSeed(class.data, class.size, seed);
+}
+
+uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, struct bytes id)
+{
+    return slots_hash_text(slots_seed(segment, ns, class), id);
 }
 
 uint32_t slots_of_class(const struct segment *segment, int ns, struct bytes class)

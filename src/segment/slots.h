@@ -33,6 +33,8 @@ struct observation {
 };
 /* Hash of a document's name: database (its index), class, id. */
 uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, struct bytes id);
+/* The first part of it, for many documents of a class: slots_hash_text of it and an id is the hash. */
+uint64_t slots_seed(const struct segment *segment, int ns, struct bytes class);
 
 /* The slot of a class.  Each commit that changes a document of the class marks and moves it with those of its
  * documents: what was read of many of them is the newest while it stands. */

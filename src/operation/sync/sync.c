@@ -48,7 +48,7 @@ static void write_instead(struct document_name name, const char *why, struct bui
     builder_printf(body, ",\"%s\":true}", why);
 }
 
-static bool goes_now(struct answer *answer, const struct delta *delta, const struct builder *body)
+ALWAYS_INLINE bool goes_now(struct answer *answer, const struct delta *delta, const struct builder *body)
 {
     return delta_is_empty(delta) ||
            (answer_has_room(answer, body->size, delta_size(delta)) && answer_carry(answer, delta->source));
