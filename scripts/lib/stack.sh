@@ -3,6 +3,7 @@
 #   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl, src/stamp-queue
 #   STACK_TOOLS    folder of the build whose src/stampctl prepares the stack (STACK_BUILD)
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
+#   STACK_IN_TURN     yes: idle workers get requests in turn, so that some requests meet each of them (no)
 #   STACK_LOCAL_PORT  nginx, the same as on STACK_PORT without TLS, on 127.0.0.1 only (0: none)
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
 #   STACK_SEED     a folder made by stack_seed: its cluster and its certificate are copied in place of making them
@@ -487,6 +488,7 @@ nginx_configure() {
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
     [ "${STACK_LOCAL_PORT:-0}" = 0 ] || set -- "$@" --local-port "$STACK_LOCAL_PORT"
+    [ "${STACK_IN_TURN:-no}" = no ] || set -- "$@" --in-turn
     [ ! -e "$STACK/console/index.html" ] || set -- "$@" --console "$STACK/console"
     [ ! -e "$STACK/doc/index.html" ] || set -- "$@" --doc "$STACK/doc"
     [ ! -d "$STACK/www" ] || set -- "$@" --root "$STACK/www"

@@ -15,6 +15,7 @@ VERSION = 261101000000000  # of every row that is written behind the server's ba
 
 class Server(stack.Stack):
     """stampd as it is installed, with a PostgreSQL that keeps what it has confirmed."""
+    in_turn = False
 
     def __init__(self, namespaces=None, workers=WORKERS, postgres=None, **settings):
         super().__init__('bench', workers=workers, settings=settings, namespaces={'z': 'closed', **(namespaces or {'lab': 'open'})},
@@ -49,6 +50,7 @@ class Server(stack.Stack):
 
 class Anchor(stack.Stack):
     """A program with a constant answer in stampd's place, behind an nginx of its own that is configured alike."""
+    in_turn = False
     sockets = None    # how many; as many as stampd's
     processes = 1     # that share a socket
 

@@ -256,6 +256,8 @@ class Stack:
     used, for a second instance of stampd; `build` is another folder whose src/stampd and src/stampctl are run, `tools` one whose
     src/stampctl prepares it."""
 
+    in_turn = True  # a test that sends some requests meets each worker
+
     def __init__(self, name='stack', workers=4, settings=None, postgres=None, namespaces=None, beside=None, build=BUILD, tools=None):
         self.path = Path(tempfile.mkdtemp(prefix=f'stampd-{name}-'[:32], dir=ROOM))
         self.path.chmod(0o711)
@@ -329,7 +331,7 @@ class Stack:
     def step(self, *words):
         environment = dict(
             os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_TOOLS=str(self.tools), STACK_PORT=str(self.port),
-            STACK_PROBE_PORT=str(self.probe_port), STACK_LOCAL_PORT=str(self.local_port), STACK_WORKERS=str(self.workers), STACK_SEED=seed() if words[0] in ('start', 'instance') else '', STACK_DATA=str(self.data),
+            STACK_PROBE_PORT=str(self.probe_port), STACK_LOCAL_PORT=str(self.local_port), STACK_IN_TURN='yes' if self.in_turn else 'no', STACK_WORKERS=str(self.workers), STACK_SEED=seed() if words[0] in ('start', 'instance') else '', STACK_DATA=str(self.data),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))
         if self.beside:

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 import requests
 
-from stack import BUILD, PATIENCE_S, SERVER_USER, SOURCE, children, free_port, give, stampctl, wait_until
+from stack import BUILD, PATIENCE_S, SERVER_USER, SOURCE, children, free_port, give, run_program, stampctl, wait_until
 from succession import succeed
 
 pytestmark = pytest.mark.plain
@@ -501,6 +501,24 @@ def test_both_families_and_a_log_are_the_default(stack):
     for address in ('443 ssl', '[::]:443 ssl', '80', '[::]:80'):
         assert re.search(rf'^ +listen {re.escape(address)}\b.*;$', text, re.M), address
     assert 'access_log /var/cache/nginx/access.log stampd buffer=64k flush=1s;' in text and 'pid /var/cache/nginx/nginx.pid;' in text
+
+
+def test_the_first_idle_worker_is_preferred(stack, tmp_path):
+    """Unless idle workers take turns; those that a request waits behind get no other one, whatever their weight."""
+    os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
+    conf = tmp_path / 'stampd.conf'
+    conf.write_text(re.sub(r'(?m)^workers = .*$', 'workers = 16', (stack.path / 'etc/stampd.conf').read_text()))
+
+    def servers(*options):
+        text = run_program(stack.build / 'src/stampctl', 'nginx', '--config', conf, '--map', stack.path / 'etc/namespaces.map', '--certificate', '/c.pem',
+                           '--key', '/c.key', *options).text
+        upstream = re.search(r'upstream stampd \{(.*?)\}', text, re.DOTALL)[1]
+        return [words for words in re.findall(r'server unix:\S+ (.*);', upstream) if 'backup' not in words]
+    ranked, even = servers(), servers('--in-turn')
+    weights = [int(re.search(r'weight=(\d+)', words)[1]) for words in ranked]
+    assert weights == sorted(weights, reverse=True) and weights[0] > 10 * weights[1] > 100 and weights[-1] == 1
+    assert len(even) == len(ranked) == 8 and all('weight=1' in words.split() for words in even)
+    assert all('max_conns=1' in words.split() for words in ranked + even)
 
 
 def test_without_a_folder_nginx_has_its_files_on_a_disk(stack):

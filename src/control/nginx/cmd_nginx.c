@@ -27,6 +27,8 @@ enum {
     DESCRIPTORS = 12288,       /* beyond one for each connection: listening sockets, files */
     VALUES_MOST = 80,
     TASK_REQUESTS = 10, /* queue managers may send this many times as many requests as clients */
+    RANKED = 6,         /* workers before each other; those behind take turns */
+    RANK_BITS = 4,      /* of 17 requests that find two of them idle, 16 go to the first */
 };
 
 struct nginx_options {
@@ -35,6 +37,7 @@ struct nginx_options {
     const char *pid, *folder, *access_log, *error_log, *template_path, *output;
     struct map_options map;
     int64_t workers;
+    bool in_turn;
 };
 
 static void add_servers(struct builder *builder, const struct settings *settings, int64_t first, int64_t end,
@@ -46,14 +49,19 @@ static void add_servers(struct builder *builder, const struct settings *settings
 }
 
 /* The half of the workers for large bodies; or the other half, each for one request at a time, and the first
- * one for when all of them are busy. */
-static const char *compose_servers(struct control *control, bool is_for_large)
+ * one for when all of them are busy.  Of those that are idle the first one is preferred: what it and its
+ * session of PostgreSQL need is in the caches of the processor.  A weight decides between idle ones only,
+ * since none of them gets a second request. */
+static const char *compose_servers(struct control *control, bool is_for_large, bool in_turn)
 {
     struct builder builder = {0};
     const struct settings *settings = &control->settings;
     int64_t workers = settings->workers, large = homes_large(workers);
-    if (!is_for_large && large)
-        add_servers(&builder, settings, 0, large, " max_conns=1");
+    for (int64_t i = 0; !is_for_large && i < large; i++) {
+        long long weight = i < RANKED && !in_turn ? 1LL << RANK_BITS * (RANKED - 1 - i) : 1;
+        add_servers(&builder, settings, i, i + 1,
+                    arena_printf(control->arena, " max_conns=1 weight=%lld", weight));
+    }
     add_servers(&builder, settings, large, workers, is_for_large || !large ? "" : " backup");
     return builder_take(&builder, control->arena).data;
 }
@@ -276,7 +284,7 @@ static void fill_in_texts(struct filling_in *filling)
         {"HTTP_LISTEN", site_listen(arena, &site->http, "")},
         {"INCLUDE", site->include},
         {"KEY", options->key},
-        {"LARGE_SERVERS", compose_servers(control, true)},
+        {"LARGE_SERVERS", compose_servers(control, true, true)},
         {"LISTEN", site_listen(arena, &site->listen,
                                site->is_proxied ? " ssl http2 backlog=1024 proxy_protocol"
                                                 : " ssl http2 backlog=1024")},
@@ -294,7 +302,7 @@ static void fill_in_texts(struct filling_in *filling)
         {"RUN_DIRECTORY", settings->run_directory},
         {"SEGMENT",
          *settings->segment ? settings->segment : arena_printf(arena, "%s/segment", settings->run_directory)},
-        {"SERVERS", compose_servers(control, false)},
+        {"SERVERS", compose_servers(control, false, options->in_turn)},
         {"SERVER_NAME", site_names(arena, site)},
         {"STORE_REFUSAL", nginx_refusals_return(arena, NGINX_REFUSALS_STORE)},
         {"STRAY", site->root ? "rewrite ^(.*)$ /@files$1 last;" : "return 404;"},
@@ -445,6 +453,10 @@ int control_nginx(struct control *control, int argc, char **argv)
                       "Serve the same on 127.0.0.1:PORT without TLS, for browsers of this host."),
         OPTION_NUMBER("workers", "N", &options.workers, 1, 256,
                       "Run N processes of nginx (default: one for each processor)."),
+        OPTION_FLAG(
+            "in-turn", &options.in_turn,
+            "Give requests to idle workers of stampd in turn (default: to the first one, whose memory is "
+            "warm)."),
         OPTION_TEXT("folder", "FOLDER", &options.folder,
                     "Keep nginx's own files in FOLDER, on a disk (default: those of nginx's package)."),
         OPTION_TEXT("pid", "FILE", &options.pid,
