@@ -568,6 +568,7 @@ libstampd_a_SOURCES = \
 	src/segment/slots.c src/segment/slots.h \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
+	src/serve/collector.c src/serve/collector.h \
 	src/serve/decrypter.c src/serve/decrypter.h \
 	src/serve/handover.c src/serve/handover.h \
 	src/serve/heritage.h \
@@ -580,7 +581,9 @@ libstampd_a_SOURCES = \
 	src/serve/memory.c src/serve/memory.h \
 	src/serve/metrics/host_metrics.c src/serve/metrics/host_metrics.h \
 	src/serve/metrics/latency.c src/serve/metrics/latency.h \
+	src/serve/metrics/metrics_exporter.c src/serve/metrics/metrics_exporter.h \
 	src/serve/metrics/nginx_counts.c src/serve/metrics/nginx_counts.h \
+	src/serve/metrics/otlp_metrics.c src/serve/metrics/otlp_metrics.h \
 	src/serve/metrics/probe.c src/serve/metrics/probe.h \
 	src/serve/metrics/sampler.c src/serve/metrics/sampler.h \
 	src/serve/metrics/task_metrics.c src/serve/metrics/task_metrics.h \

@@ -376,12 +376,11 @@ static bool check_tasks(struct settings_reader *reader)
     return check_manager(reader) && check_push(reader);
 }
 
-static bool check_trace(struct settings_reader *reader)
+static bool check_collector(struct settings_reader *reader, const char *name, const char *url)
 {
-    const char *url = reader->settings->trace_url;
     bool has_scheme = strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0;
     return !*url || (has_scheme && !strchr(url, ' ')) ||
-           settings_refuse(reader, "trace_url = %s: expected http://host/path or https://host/path", url);
+           settings_refuse(reader, "%s = %s: expected http://host/path or https://host/path", name, url);
 }
 
 /* Checks beyond type and limits: choices, formats, powers of two. */
@@ -414,7 +413,9 @@ static bool check_whole(struct settings_reader *reader)
     if (settings->segment_slots & (settings->segment_slots - 1))
         return settings_refuse(reader, "segment_slots = %lld: expected a power of two",
                                (long long)settings->segment_slots);
-    return check_clients(reader) && check_tasks(reader) && check_trace(reader);
+    return check_clients(reader) && check_tasks(reader) &&
+           check_collector(reader, "metrics_url", settings->metrics_url) &&
+           check_collector(reader, "trace_url", settings->trace_url);
 }
 
 bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size)

@@ -147,6 +147,8 @@ CHOICE(mail_tls, "off", "off on", "on: mails are sent encrypted (STARTTLS), to a
 TEXT(mail_to, "", "Administrators who get mails about failing tasks, up to 16 addresses separated by blanks; empty: no mails.")
 TEXT(mail_user, "", "SMTP user; empty: no authentication.")
 NUMBER(memory_mb, 1024, 0, 1048576, "MiB", "Memory that one worker may have beyond cache_mb: more cannot be allocated, and a worker that keeps half of it is replaced; 0: no limit.")
+NUMBER(metrics_interval_s, 60, 1, 86400, "s", "Interval of the messages to metrics_url.")
+TEXT(metrics_url, "", "URL of a collector of OpenTelemetry that takes metrics as JSON over HTTP, such as http://localhost:4318/v1/metrics; empty: metrics are not sent, and /metrics shows them as always.")
 TEXT(modules, "", "Applications to load at start: paths of shared objects, separated by blanks; relative ones from the folder of modules.")
 TEXT(nginx_reload, "", "Shell command that makes nginx read its files again, as `systemctl reload nginx`; run by stampctl when the map of namespaces has changed; empty: none.")
 TEXT(object_stores_file, "", "File that names object stores and has their keys; empty: there are none.")

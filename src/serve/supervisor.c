@@ -26,6 +26,7 @@
 #include "serve/heritage.h"
 #include "serve/upkeep/keeper.h"
 #include "serve/upkeep/mover.h"
+#include "serve/metrics/metrics_exporter.h"
 #include "serve/tracing/span_exporter.h"
 #include "serve/tracing/tracing.h"
 #include "http/request_id.h"
@@ -44,12 +45,15 @@ enum {
 
 /* clang-format off */
 enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_LEASE, ROLE_KEEPER, ROLE_MOVER, ROLE_EXPORTER,
-            ROLE_DECRYPTER, ROLES };
+            ROLE_METRICS, ROLE_DECRYPTER, ROLES };
 static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "lease process", "keeper",
-                                         "mover", "exporter", "decrypter"};
+                                         "mover", "exporter", "metrics exporter", "decrypter"};
 static void (*const upkeep_runs[ROLES])(const struct settings *, struct segment *) = {
     [ROLE_RELAY] = relay_run, [ROLE_LEASE] = lease_run, [ROLE_KEEPER] = keeper_run, [ROLE_MOVER] = mover_run,
     [ROLE_EXPORTER] = span_exporter_run};
+static int (*const heir_runs[ROLES])(const struct heritage *) = {
+    [ROLE_WORKER] = worker_run, [ROLE_RECOVERY] = worker_recover, [ROLE_METRICS] = metrics_exporter_run,
+    [ROLE_DECRYPTER] = decrypter_run};
 /* clang-format on */
 
 struct child {
@@ -163,18 +167,12 @@ static void NORETURN live(struct supervisor *supervisor, const struct child *chi
     close(supervisor->messages[0]);
     if (child->role != ROLE_RECOVERY)
         instance_drop_takeovers(supervisor->instance);
-    int status = 0;
-    if (child->role == ROLE_WORKER)
-        status = worker_run(&heritage);
-    else if (child->role == ROLE_RECOVERY)
-        status = worker_recover(&heritage);
-    else if (child->role == ROLE_LIVE)
-        status = supervisor->live_run(&heritage);
-    else if (child->role == ROLE_DECRYPTER)
-        status = decrypter_run(&heritage);
-    else
-        upkeep_runs[child->role](supervisor->settings, supervisor->segment);
-    exit(status);
+    int (*heir_run)(const struct heritage *) =
+        child->role == ROLE_LIVE ? supervisor->live_run : heir_runs[child->role];
+    if (heir_run)
+        exit(heir_run(&heritage));
+    upkeep_runs[child->role](supervisor->settings, supervisor->segment);
+    exit(0);
 }
 
 /* Lines about a worker have the id of the request that it has begun, until the arena is given back. */
@@ -454,7 +452,7 @@ static void tend_successive(struct supervisor *supervisor, enum role role, int64
         supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-/* Keeper, mover, exporter, lease process.  An outdated one stops at once: no process depends on it. */
+/* Keeper, mover, both exporters, lease process.  An outdated one stops at once: no process depends on it. */
 static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
@@ -488,6 +486,7 @@ void supervisor_tend(struct supervisor *supervisor)
         tend_single(supervisor, ROLE_KEEPER, true, now_ms);
         tend_single(supervisor, ROLE_MOVER, *supervisor->settings->object_stores_file, now_ms);
         tend_single(supervisor, ROLE_EXPORTER, *supervisor->settings->trace_url, now_ms);
+        tend_single(supervisor, ROLE_METRICS, *supervisor->settings->metrics_url, now_ms);
     } else {
         continue_stop(supervisor, now_ms);
     }

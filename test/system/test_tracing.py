@@ -1,7 +1,5 @@
 """Traces: a collector gets spans of sampled requests, with what the database and tasks took; a stranger forces none, and nothing waits for a collector that is away."""
 import contextlib
-import http.server
-import json
 import os
 import re
 import shutil
@@ -11,9 +9,10 @@ import threading
 import psycopg2
 import pytest
 
+from collector import Collector, attributes
 from kit import Kit
 from manager import Manager
-from stack import BUILD, PATIENCE_S, children, free_port, is_alive, name_of, run_program, wait_until
+from stack import BUILD, children, free_port, is_alive, name_of, run_program, wait_until
 
 pytestmark = pytest.mark.plain
 
@@ -23,56 +22,21 @@ UNSAMPLED = CALLER[:-1] + '0'
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open'}, 'settings': {}}
 
 
-class Collector:
-    """Takes what is sent to it; `status` is its answer, and while `gate` is closed it has none."""
-
-    def __init__(self, port):
-        self.bodies, self.status, self.gate, self.port = [], 200, threading.Event(), port
-        self.gate.set()
-        collector = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers['Content-Length']))
-                collector.bodies.append((self.path, self.headers['Content-Type'], body.decode()))
-                collector.gate.wait(PATIENCE_S)
-                self.send_response(collector.status)
-                self.send_header('Content-Length', '2')
-                self.end_headers()
-                self.wfile.write(b'{}')
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', port), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.gate.set()
-        self.server.shutdown()
-        self.server.server_close()
-
-    def spans(self):
-        found = []
-        for path, kind, body in list(self.bodies):
-            assert (path, kind) == ('/v1/traces', 'application/json')
-            (resource,) = json.loads(body)['resourceSpans']
-            assert attributes(resource['resource'])['service.name'] == 'stampd'
-            found += resource['scopeSpans'][0]['spans']
-        return found
-
-
-def attributes(span):
-    return {one['key']: one['value'].get('stringValue', one['value'].get('intValue')) for one in span['attributes']}
+def spans(collector):
+    found = []
+    for body in collector.messages('/v1/traces'):
+        (resource,) = body['resourceSpans']
+        assert attributes(resource['resource'])['service.name'] == 'stampd'
+        found += resource['scopeSpans'][0]['spans']
+    return found
 
 
 def of_request(collector, request):
     """The span of the request with this id, and those below it; waits for it."""
     def look():
-        return [span for span in collector.spans() if attributes(span).get('stampd.request') == request]
+        return [span for span in spans(collector) if attributes(span).get('stampd.request') == request]
     (root,) = wait_until(look, what=f'the span of {request}')
-    return root, [span for span in collector.spans() if span['traceId'] == root['traceId'] and span is not root and span != root]
+    return root, [span for span in spans(collector) if span['traceId'] == root['traceId'] and span is not root and span != root]
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -183,11 +147,11 @@ def test_a_task_is_linked_to_its_request(stack, collector):
     assert Manager(stack, 'lab').run(taskid)['result'] == 'done'
 
     def look():
-        return [span for span in collector.spans() if span.get('links') == [{'traceId': root['traceId'], 'spanId': root['spanId']}]]
+        return [span for span in spans(collector) if span.get('links') == [{'traceId': root['traceId'], 'spanId': root['spanId']}]]
     (task,) = wait_until(look, what='the run')
     assert task['name'] == 'put' and task['kind'] == 1
-    below = [span for span in collector.spans() if span.get('parentSpanId') == task['spanId']]
-    (request,) = [span for span in collector.spans() if span['spanId'] == task['parentSpanId']]
+    below = [span for span in spans(collector) if span.get('parentSpanId') == task['spanId']]
+    (request,) = [span for span in spans(collector) if span['spanId'] == task['parentSpanId']]
     assert below and all(span['kind'] == 3 for span in below) and request['name'] == 'tasks'
 
 
@@ -204,7 +168,7 @@ def test_a_collector_that_refuses_or_is_slow_costs_spans_only(stack, collector):
     collector.status, before = 503, metric(stack, 'dropped')
     put(stack, 'c', 'refused')
     wait_until(lambda: metric(stack, 'dropped') > before, what='spans that were dropped')
-    wait_until(lambda: 'the collector of traces has not accepted spans status=503' in stack.log(), what='the line')
+    wait_until(lambda: 'the collector has not accepted spans status=503' in stack.log(), what='the line')
     collector.gate.clear()
     for number in range(20):
         put(stack, 'c', f'unheard{number}')
@@ -214,7 +178,7 @@ def test_a_collector_that_refuses_or_is_slow_costs_spans_only(stack, collector):
 
     def look():
         put(stack, 'c', f'heard{next(numbers)}')
-        return [span for span in collector.spans() if attributes(span).get('stampd.request', '').startswith('heard')]
+        return [span for span in spans(collector) if attributes(span).get('stampd.request', '').startswith('heard')]
     wait_until(look, what='a span after the rest')
 
 
@@ -242,11 +206,11 @@ def test_callers_that_are_trusted(stack, collector):
     assert Manager(stack, 'lab').run(taskid)['result'] == 'done'
 
     def look():
-        return [span for span in collector.spans() if span['name'] == 'tasks' and span.get('parentSpanId') == maker['spanId']]
+        return [span for span in spans(collector) if span['name'] == 'tasks' and span.get('parentSpanId') == maker['spanId']]
     (run,) = wait_until(look, what='the run')
     assert run['traceId'] == CALLER[3:35]
     flush(stack)
-    assert not [span for span in collector.spans() if attributes(span).get('stampd.request') in ('unasked', 'unsampled')]
+    assert not [span for span in spans(collector) if attributes(span).get('stampd.request') in ('unasked', 'unsampled')]
 
 
 def test_a_stranger_forces_no_trace(stack, collector):
@@ -255,7 +219,7 @@ def test_a_stranger_forces_no_trace(stack, collector):
     for number in range(3):
         put(stack, 'f', f'forced{number}', traceparent=CALLER)
     flush(stack)
-    assert not [span for span in collector.spans() if attributes(span).get('stampd.request', '').startswith('forced')]
+    assert not [span for span in spans(collector) if attributes(span).get('stampd.request', '').startswith('forced')]
 
 
 def test_by_itself_nothing_is_traced(stack, collector):

@@ -21,6 +21,11 @@ void task_metrics_start(void)
     started_ms = clock_monotonic_ms();
 }
 
+int64_t task_metrics_started_ms(void)
+{
+    return started_ms;
+}
+
 struct page {
     struct builder *out;
     int64_t now_ms; /* monotonic */

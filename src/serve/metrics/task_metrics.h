@@ -10,6 +10,7 @@
  * the database. */
 /* Records the moment from which managers should scan; called once, before the workers are forked. */
 void task_metrics_start(void);
+int64_t task_metrics_started_ms(void); /* that moment, monotonic */
 /* The numbers of all these namespaces and their queues together; without the oldest. */
 void task_metrics_sum(const struct segment *segment, struct backlog_numbers *sum_r);
 void task_metrics_write(const struct segment *segment, struct builder *out);

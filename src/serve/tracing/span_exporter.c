@@ -1,10 +1,6 @@
-/* span_exporter: batches of messages, as JSON (opentelemetry.io, OTLP specification: JSON Protobuf encoding).
- */
+/* span_exporter: batches of messages, as JSON. */
 #include "serve/tracing/span_exporter.h"
 
-#include "config.h"
-
-#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -16,19 +12,13 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "edge/crypto/crypto.h"
-#include "edge/http.h"
-#include "edge/json/json.h"
 #include "segment/counts/purge_counts.h"
+#include "serve/collector.h"
 #include "serve/tracing/tracing.h"
 
 enum {
     BATCH_MOST = 128, /* requests in one message to the collector */
     BATCH_MS = 1000,  /* the first request of a batch waits so long for others */
-    CONNECT_MS = 2000,
-    SEND_MS = 5000,
-    REST_MS = 5000, /* after a batch that was not accepted: what comes is dropped */
-    LAST_MS = 1000, /* for the last batch, when the process is to end */
-    ANSWER_MOST = 65536,
     KIND_INTERNAL = 1,
     KIND_SERVER = 2,
     KIND_CLIENT = 3, /* of spans, by OTLP */
@@ -36,13 +26,9 @@ enum {
 };
 
 struct span_exporter {
-    const struct settings *settings;
     struct segment *segment;
-    struct http *http;
-    int stop;
+    struct collector *collector;
     struct builder body;
-    char host[HOST_NAME_MAX + 1];
-    int64_t rests_until_ms;
     size_t count;
     struct trace_message batch[BATCH_MOST];
 };
@@ -55,34 +41,6 @@ static void add_hex(struct builder *out, const char *name, const unsigned char *
     char digits[2 * TRACE_ID];
     hex_write(bytes, size, digits);
     builder_printf(out, "\"%s\":\"%.*s\"", name, (int)(2 * size), digits);
-}
-
-/* Texts of settings and code, which may have been cut within a character. */
-static void exporter_add_text(struct builder *out, const char *text)
-{
-    json_add_string(out, bytes_is_utf8(bytes_of(text)) ? bytes_of(text) : BYTES("?"));
-}
-
-/* An attribute; the first one of a list has no comma before it. */
-static void begin_attribute(struct builder *out, const char *key)
-{
-    builder_printf(out, "%s{\"key\":\"%s\",\"value\":{", out->data[out->size - 1] == '[' ? "" : ",", key);
-}
-
-static void add_word(struct builder *out, const char *key, const char *word)
-{
-    if (!*word)
-        return;
-    begin_attribute(out, key);
-    builder_add_text(out, "\"stringValue\":");
-    exporter_add_text(out, word);
-    builder_add_text(out, "}}");
-}
-
-static void add_number(struct builder *out, const char *key, int64_t number)
-{
-    begin_attribute(out, key);
-    builder_printf(out, "\"intValue\":\"%lld\"}}", (long long)number);
 }
 
 static bool is_zero(const unsigned char *bytes, size_t size)
@@ -140,8 +98,8 @@ static void add_phases(struct builder *out, const struct trace_message *message)
     };
     for (int phase = 0; phase < PHASE_UNKNOWN; phase++)
         if (message->phases_us[phase])
-            add_number(out, keys[phase], message->phases_us[phase]);
-    add_number(out, "stampd.database_us", message->waited_us);
+            collector_add_number(out, bytes_of(keys[phase]), message->phases_us[phase]);
+    collector_add_number(out, BYTES("stampd.database_us"), message->waited_us);
 }
 
 static void add_request(struct builder *out, const struct trace_message *message)
@@ -149,17 +107,17 @@ static void add_request(struct builder *out, const struct trace_message *message
     unsigned char trace[TRACE_ID] = {0}, id[SPAN_ID] = {0};
     begin_span(out, message->trace, message->id, message->parent);
     builder_add_text(out, ",\"name\":");
-    exporter_add_text(out, message->what);
+    collector_add_text(out, bytes_of(message->what));
     add_times(out, KIND_SERVER, message->begin_us, message->us);
     builder_add_text(out, ",\"attributes\":[");
-    add_word(out, "http.request.method", message->method);
-    add_number(out, "http.response.status_code", message->status);
-    add_word(out, "error.type", message->code);
-    add_word(out, "stampd.namespace", message->ns);
-    add_word(out, "stampd.request", message->request);
+    collector_add_word(out, BYTES("http.request.method"), bytes_of(message->method));
+    collector_add_number(out, BYTES("http.response.status_code"), message->status);
+    collector_add_word(out, BYTES("error.type"), bytes_of(message->code));
+    collector_add_word(out, BYTES("stampd.namespace"), bytes_of(message->ns));
+    collector_add_word(out, BYTES("stampd.request"), bytes_of(message->request));
     add_phases(out, message);
     if (message->left_out)
-        add_number(out, "stampd.spans_left_out", message->left_out);
+        collector_add_number(out, BYTES("stampd.spans_left_out"), message->left_out);
     builder_add_text(out, "]");
     (void)tracing_read(message->link, trace, id);
     add_link(out, trace, id);
@@ -174,12 +132,12 @@ static void add_below(struct builder *out, const struct trace_message *message,
     bool is_task = part->kind == SPAN_TASK;
     begin_span(out, message->trace, ids[number], part->parent ? ids[part->parent - 1] : message->id);
     builder_add_text(out, ",\"name\":");
-    exporter_add_text(out, part->name);
+    collector_add_text(out, bytes_of(part->name));
     add_times(out, is_task ? KIND_INTERNAL : KIND_CLIENT, part->begin_us, part->us);
     builder_add_text(out, ",\"attributes\":[");
     if (!is_task)
-        add_word(out, "db.system.name", "postgresql");
-    add_word(out, "stampd.namespace", message->ns);
+        collector_add_word(out, BYTES("db.system.name"), BYTES("postgresql"));
+    collector_add_word(out, BYTES("stampd.namespace"), bytes_of(message->ns));
     builder_add_text(out, "]");
     add_link(out, part->trace, part->id);
     add_error(out, part->has_failed);
@@ -191,11 +149,9 @@ static void compose(struct span_exporter *exporter)
     struct builder *out = &exporter->body;
     unsigned char ids[SPANS_MOST][SPAN_ID];
     out->size = 0;
-    builder_add_text(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
-    add_word(out, "service.name", "stampd");
-    add_word(out, "service.version", PACKAGE_VERSION);
-    add_word(out, "host.name", exporter->host);
-    builder_add_text(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"stampd\"},\"spans\":[");
+    builder_add_text(out, "{\"resourceSpans\":[{");
+    collector_add_resource(exporter->collector, out);
+    builder_add_text(out, ",\"scopeSpans\":[{\"scope\":{\"name\":\"stampd\"},\"spans\":[");
     for (size_t i = 0; i < exporter->count; i++) {
         const struct trace_message *message = &exporter->batch[i];
         crypto_random(ids, sizeof ids); /* no other process knows of these spans */
@@ -208,26 +164,6 @@ static void compose(struct span_exporter *exporter)
 
 /* --- sending --- */
 
-/* Also a request to stop ends the wait, after LAST_MS. */
-static void await_answer(struct span_exporter *exporter, struct http_result *result_r)
-{
-    int64_t until_ms = clock_monotonic_ms() + SEND_MS;
-    struct pollfd stop = {.fd = exporter->stop, .events = POLLIN};
-    bool is_last = stop_requested() != STOP_NOT;
-    for (;;) {
-        int64_t left_ms = until_ms - clock_monotonic_ms();
-        if (is_last && left_ms > LAST_MS)
-            left_ms = LAST_MS;
-        if (http_receive_or(exporter->http, left_ms > 0 ? left_ms : 0, &stop, is_last ? 0 : 1, result_r))
-            return;
-        if (is_last || left_ms <= 0)
-            break;
-        is_last = stop_requested() != STOP_NOT;
-    }
-    http_cancel(exporter->http, exporter);
-    *result_r = (struct http_result){.reason = "the time was over"};
-}
-
 static uint64_t count_spans(const struct span_exporter *exporter)
 {
     uint64_t spans = 0;
@@ -239,25 +175,8 @@ static uint64_t count_spans(const struct span_exporter *exporter)
 /* Empties the batch. */
 static void exporter_send(struct span_exporter *exporter)
 {
-    struct http_result result = {.reason = ""};
-    bool is_away = clock_monotonic_ms() < exporter->rests_until_ms, is_sent = false;
-    if (!is_away) {
-        compose(exporter);
-        http_send(exporter->http, &(struct http_request){.method = "POST",
-                                                         .url = exporter->settings->trace_url,
-                                                         .content_type = "application/json",
-                                                         .body = builder_bytes(&exporter->body),
-                                                         .timeout_ms = SEND_MS,
-                                                         .owner = exporter});
-        await_answer(exporter, &result);
-        is_sent = result.status >= 200 && result.status < 300;
-    }
-    if (!is_away && !is_sent) {
-        exporter->rests_until_ms = clock_monotonic_ms() + REST_MS;
-        log_often(LOG_LEVEL_WARNING, "collector",
-                  "the collector of traces has not accepted spans status=%d%s%s", result.status,
-                  *result.reason ? ": " : "", result.reason);
-    }
+    compose(exporter);
+    bool is_sent = collector_send(exporter->collector, builder_bytes(&exporter->body));
     atomic_fetch_add(&exporter->segment->kept->spans[is_sent ? SPANS_SENT : SPANS_DROPPED],
                      count_spans(exporter));
     exporter->count = 0;
@@ -279,7 +198,7 @@ static bool exporter_read(struct span_exporter *exporter)
 static void exporter_step(struct span_exporter *exporter)
 {
     struct pollfd sources[] = {{.fd = tracing_pipe(), .events = POLLIN},
-                               {.fd = exporter->stop, .events = POLLIN}};
+                               {.fd = collector_stop_descriptor(exporter->collector), .events = POLLIN}};
     (void)poll(sources, COUNT_OF(sources), BATCH_MS);
     int64_t until_ms = clock_monotonic_ms() + BATCH_MS;
     while (!exporter_read(exporter) && exporter->count && stop_requested() == STOP_NOT) {
@@ -306,18 +225,13 @@ static void send_last(struct span_exporter *exporter)
 void span_exporter_run(const struct settings *settings, struct segment *segment)
 {
     struct span_exporter *exporter = memory_zeroed(1, sizeof *exporter, "exporter");
-    exporter->settings = settings;
     exporter->segment = segment;
-    exporter->stop = stop_open();
-    exporter->http = http_open(
-        &(struct http_options){.parallel = 1, .connect_timeout_ms = CONNECT_MS, .answer_most = ANSWER_MOST});
+    exporter->collector = collector_open(settings, settings->trace_url, "spans");
     (void)prctl(PR_SET_NAME, "stampd-traces"); /* for administrators */
-    if (gethostname(exporter->host, sizeof exporter->host - 1) != 0)
-        exporter->host[0] = '\0';
     while (stop_requested() == STOP_NOT)
         exporter_step(exporter);
     send_last(exporter);
-    http_close(exporter->http);
+    collector_close(exporter->collector);
     builder_free(&exporter->body);
     free(exporter);
 }

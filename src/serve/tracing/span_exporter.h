@@ -1,8 +1,6 @@
-/* span_exporter: the process that sends the spans of traced requests to a collector, by OTLP over HTTP with
- * JSON.
+/* span_exporter: the process that sends the spans of traced requests to a collector (serve/collector.h).
  *
- * It runs where trace_url is set.  A batch that the collector does not accept is dropped and counted, and so
- * is everything of the next seconds: nothing is kept for a collector that is away. */
+ * It runs where trace_url is set.  Spans that the collector does not accept are dropped and counted. */
 #ifndef STAMPD_SERVE_TRACING_SPAN_EXPORTER_H
 #define STAMPD_SERVE_TRACING_SPAN_EXPORTER_H
 
