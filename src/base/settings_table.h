@@ -24,6 +24,7 @@ NUMBER(cluster_mb, 64, 1, 1048576, "MiB", "Memory of stamp-journal for this host
 NUMBER(commit_timeout_ms, 15000, 100, 3600000, "ms", "Time that a commit may take, waits for locks and for standbys included; then its outcome is unknown.")
 NUMBER(configuration_age_s, 60, 0, 86400, "s", "While PostgreSQL cannot be reached, a read with an age is decided by configurations, accounts and rules that are at most so old; 0: refused.")
 NUMBER(connect_timeout_s, 5, 1, 300, "s", "Time to connect to PostgreSQL.")
+NUMBER(connection_idle_s, 120, 0, 864000, "s", "A worker closes its PostgreSQL connection to a namespace after this long without use; 0: it keeps it.")
 NUMBER(connections, 8, 1, 128, "connections", "PostgreSQL connections that one worker may hold, one a namespace; the least recently used is closed.")
 TEXT(database, "", "libpq connection string of the PostgreSQL server, without dbname, which the namespace determines.")
 TEXT(debug_clock, "", "For tests of stampd, never in production: a file that begins with 8 bytes, a number of minutes that are added to the clock by which documents expire; empty: none.")

@@ -44,8 +44,13 @@ bool memory_is_grown(const struct settings *settings)
                              bytes_of_mb(settings->cache_mb) + bytes_of_mb(settings->memory_mb) / 2;
 }
 
+void memory_trim(void)
+{
+    malloc_trim(0);
+}
+
 void memory_return(size_t bytes)
 {
     if (bytes >= MANY_BYTES)
-        malloc_trim(0);
+        memory_trim();
 }

@@ -12,5 +12,7 @@ bool memory_is_grown(const struct settings *settings);
 /* Returns freed memory to the system after a request that has used many `bytes`; the allocator would keep
  * what lies below a small piece that is still in use. */
 void memory_return(size_t bytes);
+/* Returns freed memory after something that had been kept for long was given up. */
+void memory_trim(void);
 
 #endif

@@ -59,8 +59,8 @@ static const struct pg_statement acknowledgement_statements[] = {
                 0},
     [JOIN] = {"join",
               "insert into stampd.server as s (name, pid, started, obeys)"
-              " select $1::text, a.pid, a.backend_start, $2::bigint from pg_stat_activity a"
-              " where a.pid = pg_backend_pid()"
+              " select $1::text, a.pid, a.backend_start, $2::bigint"
+              " from pg_stat_get_activity(pg_backend_pid()) a" /* the view takes 350 kB of each session */
               " on conflict (name) do update set pid = excluded.pid, started = excluded.started,"
               " obeys = greatest(s.obeys, excluded.obeys)",
               2},

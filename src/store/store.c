@@ -1,4 +1,5 @@
-/* store: the sessions of this process, one per namespace: opened on use, closed when there are too many. */
+/* store: the sessions of this process, one per namespace: opened on use, closed when there are too many,
+ * or when nobody uses them. */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -161,6 +162,26 @@ static void store_make_room(struct store *store)
     int oldest;
     while (store->open_count >= store->settings->connections && (oldest = find_oldest(store)) >= 0)
         store_close(store, oldest);
+}
+
+static bool is_idle(const struct store *store, const struct store_session *session, int64_t now_ms)
+{
+    return session->pg && !session->in_snapshot && !session->is_held &&
+           now_ms - session->used_ms >= store->settings->connection_idle_s * 1000;
+}
+
+bool store_rest(struct store *store)
+{
+    bool has_closed = false;
+    int64_t now_ms = clock_monotonic_ms();
+    if (!store->open_count || !store->settings->connection_idle_s)
+        return false;
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++)
+        if (is_idle(store, &store->sessions[ns], now_ms)) {
+            store_close(store, ns);
+            has_closed = true;
+        }
+    return has_closed;
 }
 
 void store_set_visitor(struct store *store, int ns)

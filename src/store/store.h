@@ -43,6 +43,10 @@ const char *store_reading_refused(const struct store *store, enum fault fault, i
  * gone.  Tries for `limit_ms`. */
 MUST_USE enum fault store_reconnect(struct store *store, int ns, int64_t limit_ms);
 
+/* Between requests, now and then: closes the sessions that were not used for connection_idle_s; returns
+ * whether there were any. */
+bool store_rest(struct store *store);
+
 /* A REPEATABLE READ transaction: loads between begin and end are of one instant.  Call end after a fault,
  * too. */
 MUST_USE enum fault store_snapshot_begin(struct store *store, int ns);

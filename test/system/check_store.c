@@ -392,7 +392,7 @@ static void a_missing_database_is_not_asked_for_again_at_once(void **state UNUSE
     assert_int_equal(store_reconnect(store, ns, 100), FAULT_ODATABASE);
 }
 
-/* store_make_room closes one session to open another. */
+/* store_make_room closes one session to open another, store_rest what is not used for long. */
 static void the_session_used_least_makes_room(void **state UNUSED)
 {
     int ns =
@@ -407,7 +407,12 @@ static void the_session_used_least_makes_room(void **state UNUSED)
     store->sessions[ns].failures = 0;
     assert_int_equal(store_connect(store, ns), FAULT_ODATABASE);
     assert_non_null(store->sessions[scratch.ns].pg); /* its snapshot is being read */
+    store->sessions[scratch.ns].used_ms = INT64_MIN / 2;
+    assert_false(store_rest(store));
     store_snapshot_end(store, scratch.ns);
+    assert_true(store_rest(store));
+    assert_null(store->sessions[scratch.ns].pg);
+    assert_false(store_rest(store));
     scratch.settings.connections = connections;
 }
 

@@ -525,6 +525,11 @@ void store_set_requester(struct store *store, const struct store_requester *requ
     (void)store, (void)requester;
 }
 
+bool store_rest(struct store *store UNUSED)
+{
+    return false;
+}
+
 void store_clear_requester(struct store *store)
 {
     (void)store;
