@@ -549,6 +549,7 @@ libstampd_a_SOURCES = \
 	src/segment/counts/named_counts.c src/segment/counts/named_counts.h \
 	src/segment/counts/purge_counts.c src/segment/counts/purge_counts.h \
 	src/segment/counts/refusals.c src/segment/counts/refusals.h \
+	src/segment/counts/request_counts.c src/segment/counts/request_counts.h \
 	src/segment/counts/shares.c src/segment/counts/shares.h \
 	src/segment/counts/stored.c src/segment/counts/stored.h \
 	src/segment/counts/task_counts.c src/segment/counts/task_counts.h \

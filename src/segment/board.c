@@ -17,6 +17,7 @@
 #include "segment/counts/refusals.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
+#include "segment/counts/request_counts.h"
 #include "segment/counts/stored.h"
 #include "segment/counts/shares.h"
 #include "segment/counts/task_counts.h"
@@ -47,6 +48,7 @@ static const struct tenant {
     {warnings_size, warnings_init, NULL},
     {activity_size, activity_init, NULL},
     {refusals_size, refusals_init, NULL},
+    {request_counts_size, request_counts_init, NULL},
     {limiter_size, limiter_init, NULL},
     {stored_size, stored_init, NULL},
     {writer_queue_size, writer_queue_init, writer_queue_recover},

@@ -27,6 +27,7 @@ struct purge_counts;
 struct long_requests_board;
 struct records;
 struct refusals_board;
+struct request_counts_board;
 struct shared_cache;
 struct shares_board;
 struct slot;
@@ -63,6 +64,7 @@ struct segment {
     struct warnings_board *warnings;
     struct activity_board *activity;
     struct refusals_board *refusals;
+    struct request_counts_board *request_counts;
     struct limiter_board *limiter;
     struct stored *stored;
     uint32_t limiter_lines; /* a power of two */

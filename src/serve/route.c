@@ -11,6 +11,7 @@
 #include "operation/execute.h"
 #include "operation/files.h"
 #include "operation/tasks/task_endpoint.h"
+#include "operation/registry.h"
 #include "operation/reply.h"
 #include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
@@ -131,6 +132,16 @@ struct bytes route_word(const struct call *call)
                                         [CALL_OPTIONS] = "options",   [CALL_LIVE] = "live",
                                         [CALL_READY] = "ready",       [CALL_METRICS] = "metrics"};
     return call->route == CALL_OPERATION ? call->operation : bytes_of(words[call->route]);
+}
+
+/* The name of an operation that does not exist, or of a namespace, is a client's text. */
+void route_name(const struct call *call, const struct reply *reply, bool is_refused, struct bytes *ns_r,
+                struct bytes *what_r)
+{
+    bool is_unknown = reply->fault && call->route == CALL_OPERATION && !registry_find(call->operation);
+    bool is_named = !is_refused && !is_unknown && reply->fault != FAULT_NNAMESPACE;
+    *what_r = is_named ? route_word(call) : BYTES("refused");
+    *ns_r = is_named && call->database.size ? call->ns : BYTES("");
 }
 
 /* A fault that no deeper function has recorded. */

@@ -16,5 +16,9 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
 
 /* What stampctl top shows of a request, and the name of its span: its operation, or its route. */
 struct bytes route_word(const struct call *call);
+/* Names of spans and metrics, which no client chooses: the namespace, empty if there is none, and the same
+ * word, or "refused" if the request could not be read or its operation does not exist. */
+void route_name(const struct call *call, const struct reply *reply, bool is_refused, struct bytes *ns_r,
+                struct bytes *what_r);
 
 #endif

@@ -37,6 +37,7 @@
 #include "segment/counts/losses.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/refusals.h"
+#include "segment/counts/request_counts.h"
 #include "segment/segment_open.h"
 #include "serve/home.h"
 #include "serve/in_flight.h"
@@ -385,6 +386,22 @@ static void answer_lost(struct worker *worker, const struct fcgi_request *fcgi, 
     lost_explain(&request->call, reply, &fate);
 }
 
+static void worker_count(const struct worker *worker, const struct call *call, const struct reply *reply,
+                         bool is_refused)
+{
+    struct segment *segment = worker->heritage->segment;
+    struct bytes ns, what;
+    if (reply->fault == FAULT_ELSEWHERE)
+        return;
+    pulse_count(&worker->pulse->database_us, (uint64_t)pg_get_waits()->us);
+    route_name(call, reply, is_refused, &ns, &what);
+    request_counts_add(segment, ns, what, reply->fault ? reply_code(reply) : NULL);
+    if (!reply->fault)
+        return;
+    pulse_count(&worker->pulse->faults, 1);
+    refusals_count(segment, reply->fault, reply->argument_count ? reply->arguments[0] : NULL);
+}
+
 static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
@@ -401,6 +418,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     bool is_timed = worker->is_timing || is_traced;
     struct timing timing = {.since_us = is_timed ? clock_monotonic_us() : 0,
                             .is_shown = worker->settings->server_timing};
+    pg_get_waits()->us = 0;
     if (worker->settings->slow_ms)
         slow_begin();
     worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = worker_send_piece},
@@ -434,11 +452,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         answer_lost(worker, fcgi, &request, &reply);
     else if (!refusal)
         run_call(worker, &request, &reply);
-    if (reply.fault && reply.fault != FAULT_ELSEWHERE) {
-        pulse_count(&worker->pulse->faults, 1);
-        refusals_count(heritage->segment, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
-    }
     const struct call *call = &request.call;
+    worker_count(worker, call, &reply, refusal != FAULT_NONE);
     audited_note(worker->settings, call, &reply);
     request.form.has_credentials =
         call->admin.size || call->key.size || call->account.size || call->caller.account.size;

@@ -10,7 +10,7 @@ from stack import PATIENCE_S, SOURCE, wait_until
 
 pytestmark = pytest.mark.plain
 
-STACK = {'workers': 2}
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'}}
 FOLDER = SOURCE / 'doc/examples/monitoring'
 RULES = (FOLDER / 'alerts.yml').read_text()
 BOARD = json.loads((FOLDER / 'grafana.json').read_text())
@@ -85,6 +85,29 @@ def expected(name, severity, do):
 
 def test_each_alert_has_a_case():
     assert [name for name, *_ in alerts()] == list(SEEN) and RULES.count('- alert:') == len(SEEN)
+
+
+def answers(stack, **labels):
+    found = re.findall(r'^stampd_answers_total\{(.*)\} (\d+)$', stack.probe('/metrics').text, flags=re.M)
+    wanted = {f'{key}="{value}"' for key, value in labels.items()}
+    return sum(int(count) for has, count in found if wanted <= set(has.split(',')))
+
+
+def waited(stack):
+    return float(re.search(r'^stampd_database_seconds_total (\S+)$', stack.probe('/metrics').text, flags=re.M).group(1))
+
+
+def test_requests_are_counted_by_namespace_operation_and_class(stack):
+    before, waited_s = answers(stack), waited(stack)
+    stack.put('lab', {'c': 'Note', 'id': 'a', 'items': []})
+    for path in ('/lab/doc/Note/a', '/lab/doc/Note/none', '/lab/doc/Note/none', '/nowhere/doc/Note/a'):
+        stack.request('GET', path)
+    stack.request('POST', '/lab/op/secretName', json={'param': {}})
+    assert answers(stack, ns='lab', op='put', **{'class': 'done'}) == 1
+    assert answers(stack, ns='lab', op='document', **{'class': 'done'}) == 1 and answers(stack, ns='lab', op='document', **{'class': 'N'}) == 2
+    assert answers(stack, op='refused', **{'class': 'N'}) >= 1  # what clients write is in no label
+    assert 'secretName' not in stack.probe('/metrics').text and 'nowhere' not in stack.probe('/metrics').text
+    assert answers(stack) >= before + 5 and waited(stack) > waited_s
 
 
 def names_of(queries):

@@ -108,6 +108,7 @@ UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
 UNIT_TESTS += test/unit/test_trace
 UNIT_TESTS += test/unit/test_otlp_metrics
+UNIT_TESTS += test/unit/test_request_counts
 UNIT_TESTS += test/unit/test_signed_text
 UNIT_TESTS += test/unit/test_sealed_stream
 UNIT_TESTS += test/unit/test_sealed_file
@@ -426,6 +427,8 @@ test_unit_test_trace_SOURCES = test/unit/test_trace.c test/unit/arena_fixture.h
 test_unit_test_trace_LDADD = $(UNIT_LDADD)
 test_unit_test_otlp_metrics_SOURCES = test/unit/test_otlp_metrics.c
 test_unit_test_otlp_metrics_LDADD = $(UNIT_LDADD)
+test_unit_test_request_counts_SOURCES = test/unit/test_request_counts.c
+test_unit_test_request_counts_LDADD = $(UNIT_LDADD)
 MODULE_WORLD = test/unit/module_world.c test/unit/module_world.h $(WORKSHOP_WORLD) \
 	$(SOURCES_OF_INTERFACE)
 test_unit_test_module_SOURCES = test/unit/test_module.c $(MODULE_WORLD)

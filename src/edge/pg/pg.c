@@ -302,13 +302,11 @@ static enum fault await(struct pg *pg, int64_t deadline_ms, const char *what)
 
 enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
 {
-    if (!waits.is_on)
-        return await(pg, deadline_ms, what);
     int64_t begin_us = clock_monotonic_us();
     enum fault fault = await(pg, deadline_ms, what);
     int64_t us = clock_monotonic_us() - begin_us;
     waits.us += us;
-    if (us > waits.longest_us) {
+    if (waits.is_on && us > waits.longest_us) {
         waits.longest_us = us;
         snprintf(waits.longest, sizeof waits.longest, "%s", what);
     }

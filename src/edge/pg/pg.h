@@ -53,8 +53,8 @@ struct pg_patience {
 };
 struct pg_patience pg_set_patience(struct pg *pg, struct pg_patience patience);
 
-/* How long this process has waited for answers, of all connections, since the caller cleared it; measured
- * only while it is on. */
+/* How long this process has waited for answers, of all connections, since the caller cleared it; the longest
+ * wait is noted only while it is on. */
 enum { PG_WAITS_NAME_BYTES = 48 };
 struct pg_waits {
     bool is_on;

@@ -35,6 +35,7 @@ struct pulse {
     /* Of the request since request_since_ms: the code of its namespace, and what it does; cut if longer. */
     _Atomic uint64_t ns[PULSE_NS_BYTES / 8], what[PULSE_WHAT_BYTES / 8];
     char application[PULSE_NAME_BYTES]; /* the operation that is running or ran last, for the log */
+    _Atomic uint64_t database_us;       /* of all requests: waiting for PostgreSQL */
     _Atomic uint64_t latency_us,
         latencies[PULSE_LATENCIES]; /* of requests: sum and histogram counts (latency.h) */
 };

@@ -17,6 +17,7 @@
 #include "segment/public_answers.h"
 #include "segment/counts/long_requests.h"
 #include "segment/counts/refusals.h"
+#include "segment/counts/request_counts.h"
 #include "segment/counts/stored.h"
 #include "segment/counts/shares.h"
 #include "serve/instance.h"
@@ -40,7 +41,8 @@ static int answer_ready(struct worker_context *worker_context, struct reply *rep
 
 /* What the pulses count. */
 struct sums {
-    uint64_t requests, commits, conflicts, hits, misses, faults, tasks_done, tasks_failed, tasks_lost;
+    uint64_t database_us, requests, commits, conflicts, hits, misses, faults, tasks_done, tasks_failed,
+        tasks_lost;
     int64_t held, doubtful, busy, oldest_ms;
 };
 
@@ -48,6 +50,7 @@ static void add_entry(struct sums *sums, struct segment *segment, int index, int
 {
     struct pulse *pulse = metrics_pulse(segment, index);
     int64_t since_ms = atomic_load(&pulse->request_since_ms);
+    sums->database_us += atomic_load(&pulse->database_us);
     sums->requests += atomic_load(&pulse->requests);
     sums->commits += atomic_load(&pulse->commits);
     sums->conflicts += atomic_load(&pulse->conflicts);
@@ -172,6 +175,25 @@ static void add_nginx(struct builder *out, const struct segment *segment)
                        (unsigned long long)count);
 }
 
+/* Only of what has been answered: each namespace could have all operations and classes. */
+static void add_requests(struct builder *out, const struct segment *segment)
+{
+    struct request_counts counts;
+    builder_add_text(out, "# HELP stampd_answers_total Requests that workers have answered, by namespace, "
+                          "operation and class of the fault, of all instances that share the segment.\n"
+                          "# TYPE stampd_answers_total counter\n");
+    for (size_t place = 0; place <= REQUEST_COUNTS_NAMES; place++) {
+        if (!request_counts_read(segment, place, &counts))
+            continue;
+        for (size_t class = 0; class < sizeof REQUEST_COUNTS_CLASSES; class ++)
+            if (counts.counts[class])
+                builder_printf(out, "stampd_answers_total{ns=\"%s\",op=\"%s\",class=\"%.*s\"} %llu\n",
+                               counts.ns, counts.what, class ? 1 : 4,
+                               class ? REQUEST_COUNTS_CLASSES + class - 1 : "done",
+                               (unsigned long long)counts.counts[class]);
+    }
+}
+
 /* Only quotas that have refused something: each namespace could have all of them. */
 static void add_quotas(struct builder *out, const struct segment *segment, int64_t now_ms)
 {
@@ -287,6 +309,13 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
                (uint64_t)shares_count(segment, SHARES_STREAMS));
     add_metric(out, "gauge", "uploads_open", "Workers that receive the file of an attachment.",
                (uint64_t)shares_count(segment, SHARES_UPLOADS));
+    builder_printf(out,
+                   "# HELP stampd_database_seconds_total Time in which workers waited for PostgreSQL.\n"
+                   "# TYPE stampd_database_seconds_total counter\nstampd_database_seconds_total "
+                   "%llu.%06llu\n",
+                   (unsigned long long)sums.database_us / 1000000,
+                   (unsigned long long)sums.database_us % 1000000);
+    add_requests(out, segment);
     add_refusals(out, segment);
     add_nginx(out, segment);
     add_quotas(out, segment, now_ms);

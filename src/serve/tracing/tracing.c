@@ -15,7 +15,6 @@
 #include "edge/pg/pg.h"
 #include "http/response.h"
 #include "model/trace.h"
-#include "operation/registry.h"
 #include "segment/counts/purge_counts.h"
 #include "serve/route.h"
 
@@ -148,13 +147,10 @@ void tracing_join(struct call *call)
                                         (int)state.size, state.data ? state.data : ""));
 }
 
-/* The name of an operation that does not exist, or of a namespace, is a client's text. */
 void tracing_name(const struct call *call, const struct reply *reply, bool is_refused)
 {
-    bool is_unknown = call->route == CALL_OPERATION && !registry_find(call->operation);
-    bool is_named = !is_refused && !is_unknown && reply->fault != FAULT_NNAMESPACE;
-    struct bytes what = is_named ? route_word(call) : BYTES("refused");
-    struct bytes ns = is_named && call->database.size ? call->ns : BYTES("");
+    struct bytes ns, what;
+    route_name(call, reply, is_refused, &ns, &what);
     snprintf(tracing.what, sizeof tracing.what, "%.*s", (int)what.size, what.data);
     snprintf(tracing.ns, sizeof tracing.ns, "%.*s", (int)ns.size, ns.data);
 }
