@@ -245,6 +245,12 @@ def instructions(side, folder, cases, warm_up=WARM_UP, times=TIMES, **more):
     return found
 
 
+def share_of_traces(folder, case):
+    """What traces of one request of a hundred add to all instructions of a request; the three figures that decide it."""
+    plain, drawn, traced = (instructions('worker', folder, [case], words=words)[case][2] for words in ((), ('traced', 0), ('traced', 1000000)))
+    return (drawn + (traced - drawn) / 100) / plain - 1, (plain, drawn, traced)
+
+
 # --- system calls ---
 
 def system_calls(side, folder, cases, warm_up=WARM_UP, times=TIMES):

@@ -1,7 +1,10 @@
 /* lone: one worker of stampd with its rows in memory (test/unit/fake_store), for test/bench/count: no master,
  * no nginx, no PostgreSQL, so that what a request costs the worker can be counted.  Ends at SIGTERM.
  *
- *   lone SOCKET [public]    public: what anybody may read is in the segment for the module of nginx, too */
+ *   lone SOCKET [public | traced MILLIONTHS]
+ *
+ * public: what anybody may read is in the segment for the module of nginx, too; traced: as with trace_ratio,
+ * for a collector that takes nothing. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 #include "segment/public_answers.h"
 #include "segment/segment_open.h"
 #include "serve/heritage.h"
+#include "serve/tracing/tracing.h"
 #include "serve/worker.h"
 #include "test/unit/fake_store.h"
 
@@ -86,7 +90,8 @@ int main(int argc, char **argv)
     char problem[256], mapping[256], records[256];
     int index, messages[2], listener;
     bool is_public = argc == 3 && strcmp(argv[2], "public") == 0;
-    if (argc != 2 + is_public ||
+    bool is_traced = argc == 4 && strcmp(argv[2], "traced") == 0;
+    if (argc != 2 + is_public + 2 * is_traced ||
         (size_t)snprintf(mapping, sizeof mapping, "%s.segment", argv[1]) >= sizeof mapping ||
         (size_t)snprintf(records, sizeof records, "%s.records", argv[1]) >= sizeof records) {
         fprintf(stderr, "lone: the path of a socket is wanted\n");
@@ -100,6 +105,13 @@ int main(int argc, char **argv)
         !fcgi_listen(argv[1], FCGI_NO_GROUP, &listener, problem, sizeof problem)) {
         fprintf(stderr, "lone: %s\n", problem);
         return EXIT_FAILURE;
+    }
+    static char collector[] = "http://127.0.0.1/";
+    if (is_traced) {
+        settings.trace_url = collector;
+        if (!bytes_to_i64(bytes_of(argv[3]), &settings.trace_ratio))
+            return EXIT_FAILURE;
+        tracing_make_pipe();
     }
     settings.public_answers_mb = is_public;
     public_answers_set_form(segment, public_reads_form(&settings));

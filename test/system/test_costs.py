@@ -23,6 +23,12 @@ def test_a_small_loop_is_noticed(tmp_path):
     assert 'cheaper than' in costs.compare({PATH: (*dearer[:2], 2, '')}, {PATH: (*former[:2], 2, '')})[0]
 
 
+def test_traces_of_one_request_of_a_hundred_cost_little(tmp_path):
+    """A cached read costs less than 3 % more."""
+    share, (plain, drawn, traced) = costs.share_of_traces(tmp_path, PATH[1])
+    assert drawn < traced and share < 0.03, (plain, drawn, traced)
+
+
 def test_figures_are_compared():
     former = {PATH: (10000, 200, 2, 'read 1, writev 1')}
     assert costs.compare(former, {PATH: (10299, 203, 2, '')}) == []

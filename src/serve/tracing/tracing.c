@@ -93,10 +93,12 @@ static void write_context(char context_r[SPANS_CONTEXT_BYTES + 1])
 /* Draws the ids; `parent` is a context that is trusted, "": none. */
 static void draw_ids(const char *parent)
 {
-    crypto_random(tracing.id, SPAN_ID);
+    unsigned char drawn[SPAN_ID + TRACE_ID]; /* at once: libcrypto takes its time for each call */
+    crypto_random(drawn, sizeof drawn);
+    memcpy(tracing.id, drawn, SPAN_ID);
     if (tracing_read(parent, tracing.trace, tracing.parent))
         return;
-    crypto_random(tracing.trace, TRACE_ID);
+    memcpy(tracing.trace, drawn + SPAN_ID, TRACE_ID);
     memset(tracing.parent, 0, SPAN_ID);
 }
 
