@@ -49,6 +49,8 @@ static UNUSED void remove_file(const char *name)
 
 static UNUSED struct disk_table *open_disk(void)
 {
+    if (records)
+        let_go(records);
     struct disk_table *disk = disk_table_open(folder_path("disk"), DISK_BYTES, problem, sizeof problem);
     assert_non_null(disk);
     return disk;

@@ -228,10 +228,12 @@ static void it_waits_for_all_processes(void **state UNUSED)
     read_file("key", &before);
     make_next();
     struct records *running = records;
+    let_go(running);
     records = open_at(BYTES_SMALL);
     assert_true(bring(DISK_BYTES));
     keep_text("by the second", "y");
     struct records *second = records;
+    let_go(second);
     records = running;
     keep_text("by the first", "z");
     read_file("key", &after);
@@ -280,16 +282,19 @@ static void two_processes_do_it_together(void **state UNUSED)
     struct records_seal *former = read_key(RECORDS_SEAL_PRESENT);
     make_next();
     records_close(records);
+    records = NULL;
     struct disk_table *disk = open_disk();
     assert_null(disk_table_begin(disk));
     assert_null(records_rekey_some(&rekey, disk, folder(), &is_more));
     assert_true(is_more && rekey.from.size);
     assert_null(disk_table_commit(disk));
+    disk_table_close(disk);
     struct tally tally = count(former);
     assert_int_equal(tally.of_it + tally.others, KEPT);
     assert_true(tally.of_it && tally.others);
     records = open_at(BYTES_SMALL);
     assert_true(bring(DISK_BYTES));
+    disk = open_disk();
     assert_null(disk_table_begin(disk));
     assert_null(records_rekey_some(&rekey, disk, folder(), &is_more));
     assert_false(is_more);
@@ -352,6 +357,7 @@ static void a_death_at_any_step_loses_nothing(void **state UNUSED)
             struct records_seal *former = read_key(RECORDS_SEAL_PRESENT);
             make_next();
             records_close(records);
+            records = NULL;
             is_over = !dies(start_once, points[point].name, passage + 1);
             struct tally tally = count(former);
             assert_int_equal(tally.of_it + tally.others, KEPT);
@@ -398,6 +404,7 @@ static void the_site_key_changes_on_the_way(void **state UNUSED)
     write_site_key("other.key", 'b');
     load_site_keys("other.key", "site.key");
     struct records *running = records;
+    let_go(running);
     records = open_at(BYTES_SMALL);
     assert_true(bring(DISK_BYTES));
     assert_true(has_file("key.next"));
@@ -450,12 +457,14 @@ static void what_is_damaged_is_not_encrypted_again(void **state UNUSED)
     assert_null(
         disk_table_put(disk, at, BYTES("no record, and long enough for the head of one of them, is it")));
     assert_null(disk_table_commit(disk));
+    disk_table_close(disk);
     make_next();
     for (int i = 0; i < 2; i++) {
         assert_false(starts("site.key", ""));
         assert_non_null(strstr(problem, "a record is damaged"));
         assert_true(has_file("key.next"));
     }
+    disk = open_disk();
     assert_null(disk_table_begin(disk));
     assert_null(disk_table_put(disk, at, NO_BYTES));
     assert_null(disk_table_commit(disk));

@@ -28,6 +28,7 @@ static void find_place(const char *key, unsigned char place_r[RECORDS_PLACE_BYTE
 static void on_disk(const char *key, struct bytes text)
 {
     unsigned char place[RECORDS_PLACE_BYTES];
+    let_go(records);
     struct disk_table *disk = disk_table_open(folder_path("disk"), DISK_BYTES, problem, sizeof problem);
     assert_non_null(disk);
     find_place(key, place);
@@ -41,6 +42,7 @@ static void read_disk(const char *key, struct builder *text)
 {
     unsigned char place[RECORDS_PLACE_BYTES];
     bool is_there = false;
+    let_go(records);
     struct disk_table *disk = disk_table_open(folder_path("disk"), DISK_BYTES, problem, sizeof problem);
     assert_non_null(disk);
     find_place(key, place);
