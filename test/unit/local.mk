@@ -152,6 +152,7 @@ UNIT_TESTS += test/unit/test_journal_disk
 UNIT_TESTS += test/unit/test_journal_reading
 UNIT_TESTS += test/unit/test_journal_children
 UNIT_TESTS += test/unit/test_records_rekey
+UNIT_TESTS += test/unit/test_records_road
 UNIT_TESTS += test/unit/test_records_room_death
 UNIT_TESTS += test/unit/test_records_sealed
 endif
@@ -213,6 +214,8 @@ test_unit_test_records_sizes_LDADD = $(UNIT_LDADD)
 RECORDS_SEALED_FIXTURE = test/unit/records_sealed_fixture.h $(RECORDS_DISK_FIXTURE)
 test_unit_test_records_rekey_SOURCES = test/unit/test_records_rekey.c $(RECORDS_SEALED_FIXTURE)
 test_unit_test_records_rekey_LDADD = $(UNIT_LDADD)
+test_unit_test_records_road_SOURCES = test/unit/test_records_road.c
+test_unit_test_records_road_LDADD = $(UNIT_LDADD)
 test_unit_test_records_sealed_SOURCES = test/unit/test_records_sealed.c $(RECORDS_SEALED_FIXTURE)
 test_unit_test_records_sealed_LDADD = $(UNIT_LDADD)
 # The tests of the disk once more, of an encrypted namespace.
