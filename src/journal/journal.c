@@ -454,17 +454,18 @@ static void on_signal(void *context)
 }
 
 /* Connections, requests for tasks and a few more: a listener that cannot accept would keep the loop busy. */
-static bool take_descriptors(char *problem)
+static bool take_descriptors(const struct settings *settings, char *problem)
 {
-    enum { NEEDED = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + HOSTS_DOOR_MOST + 400 };
+    const rlim_t needed = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + 400 +
+                          (*settings->cluster_address ? HOSTS_DOOR_MOST : 0);
     struct rlimit limit;
     bool is_done = getrlimit(RLIMIT_NOFILE, &limit) == 0;
-    if (is_done && limit.rlim_cur < NEEDED) {
-        limit.rlim_cur = limit.rlim_max < NEEDED ? limit.rlim_max : NEEDED;
-        is_done = setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == NEEDED;
+    if (is_done && limit.rlim_cur < needed) {
+        limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+        is_done = setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == needed;
     }
     if (!is_done)
-        snprintf(problem, PROBLEM_BYTES, "it needs %d open files: raise their limit", NEEDED);
+        snprintf(problem, PROBLEM_BYTES, "it needs %d open files: raise their limit", (int)needed);
     return is_done;
 }
 
@@ -495,7 +496,7 @@ static bool open_journal(struct journal *journal, char *problem)
                  settings->records_mb ? "a path is too long" : "records_mb is 0");
         return false;
     }
-    if (!take_descriptors(problem) ||
+    if (!take_descriptors(settings, problem) ||
         !journal_keys_load(&journal->keys, journal->options->keys_path, problem, PROBLEM_BYTES) ||
         !journal_remote_open(&journal->remote, settings, problem, PROBLEM_BYTES) ||
         !site_key_check_shared(settings, problem, PROBLEM_BYTES) ||

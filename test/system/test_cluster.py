@@ -15,12 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from journal_world import (ALL, Client, DATA, DELETE, GET, LISTEN, LOCK, OVERWRITE, PERSIST, RANGE, RENAME, SET, STACK, STAMP, beside, integer, set_conf,
+import journal_world
+from journal_world import (ALL, Client, DATA, DELETE, GET, LISTEN, LOCK, OVERWRITE, PERSIST, RANGE, RENAME, SET, STAMP, beside, integer, set_conf,
                            text)
+from kit import Kit
 from resp_world import Redis, Refused
-from stack import BUILD, ROOM, free_port, run_program, wait_until
+from stack import BUILD, ROOM, free_port, refused, run_program, wait_until
 
 pytestmark = pytest.mark.plain
+STACK = {**journal_world.STACK, 'settings': {**journal_world.STACK['settings'], 'restart_young_ms': 0}}
 TTL_S, LONG_S = 120, 300  # after so long all is known again, however slow the machine, and however many hosts were taken for dead
 
 
@@ -65,14 +68,13 @@ class Host:
 
     @contextlib.contextmanager
     def serves_workers(self):
-        """The workers ask this host: the socket of the stamp-journal beside the stack gives way to its own."""
-        theirs, aside = self.socket.with_name('journal.sock.hosts'), self.socket.with_name('journal.sock.aside')
-        theirs.replace(aside)
+        """The workers ask this host, in place of the stamp-journal beside the stack, which is none of these hosts."""
+        place = self.socket.with_name('journal.sock.hosts')
+        self.socket.with_name(self.socket.name + '.hosts').replace(place)
         try:
-            self.socket.with_name(self.socket.name + '.hosts').replace(theirs)
             yield
         finally:
-            aside.replace(theirs)
+            place.unlink()
 
     def redis(self, ns='lab'):
         client = Redis(self.socket, ns=ns)
@@ -110,6 +112,14 @@ class Hosts:
         for host in self.all:
             host.close()
         self.stack.psql('z', 'delete from host; delete from host_list; insert into host_list default values')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings']['modules'] = str(kit.build('record.c'))
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
 
 
 @pytest.fixture(scope='module')
@@ -289,6 +299,26 @@ def test_the_operation_asks_the_hosts(hosts):
                         {'do': 'set', 'key': 'k', 'value': 1, 'touch_s': 5}):
             assert record(stack, command)[0]['state'] == 'UNSUPPORTED', command
         assert record(stack, {'do': 'set', 'key': 'k', 'value': 1, 'ttl_ms': (TTL_S + 60) * 1000})[0]['state'] == 'OUT_OF_RANGE'
+
+
+def test_modules_ask_the_hosts(hosts):
+    stack = hosts.stack
+    a, = hosts.begin('a')
+    hosts.knows(a)
+    client = a.redis()
+
+    def run(do, key, **more):
+        return wait_until(lambda: (out := stack.op('lab', 'Record', {'do': do, 'key': key, **more})['out'])['state'] not in ('UNKNOWN', 'BUSY', 'NO_PARTICIPANTS') and out)
+    with a.serves_workers():
+        assert run('set', 'k', text='from a module')['state'] == 'OK' and until_known(client, 'GET', 'k') == b'from a module'
+        assert until_known(client, 'SET', 'k', 'from outside') == 'OK' and run('get', 'k')['text'] == 'from outside'
+        assert [run('add', 'sum', integer=2)['integer'] for _ in range(2)] == [2, 4]
+        first = run('put', 'swap', integer=1)
+        assert run('put', 'swap', integer=2, stamp=first['stamp'])['state'] == 'OK'
+        late = run('put', 'swap', integer=3, stamp=first['stamp'])
+        assert (late['state'], late['integer']) == ('OTHER_STAMP', 2)
+        assert run('lock', 'k', owner='o', lock_ms=1000)['state'] == 'UNSUPPORTED'
+        refused('ORECORDS', stack.op, 'lab', 'ListRecords', {})
 
 
 def test_rules_hold_for_hosts_too(hosts):
@@ -525,5 +555,4 @@ def test_commands_of_the_administrator(hosts):
 
 
 def test_a_host_that_takes_no_part_says_so(hosts):
-    """The last test: workers keep their connection to the stamp-journal beside the stack."""
     assert record(hosts.stack, {'do': 'get', 'key': 'k'}, {'do': 'set', 'key': 'k', 'value': 1}) == [{'state': 'NO_PARTICIPANTS'}] * 2

@@ -48,8 +48,7 @@ static void end_guest(struct door_guest *guest)
     while (door->guests[place] != guest)
         place++;
     door->guests[place] = door->guests[--door->count];
-    if (door->hosts)
-        hosts_memo_forget(door->hosts, &guest->memo);
+    hosts_memo_forget(door->hosts, &guest->memo);
     events_watch_destroy(guest->watch);
     events_timer_destroy(guest->again);
     close(guest->fd);
@@ -121,8 +120,7 @@ static void go_on(struct door_guest *guest)
     if (!run_command(guest, &road, &outcome, &found))
         return;
     records_road_write_answer(&guest->out, outcome, &found);
-    if (guest->door->hosts)
-        hosts_memo_forget(guest->door->hosts, &guest->memo);
+    hosts_memo_forget(guest->door->hosts, &guest->memo);
     builder_clear(&guest->in, KEPT_BYTES);
     send_answer(guest);
 }
@@ -194,6 +192,9 @@ bool hosts_door_open(struct hosts_door **door_r, struct events *events, const st
                      struct records *records, struct hosts *hosts, const char *path, char *problem,
                      size_t problem_size)
 {
+    *door_r = NULL;
+    if (!hosts)
+        return true;
     struct hosts_door *door = memory_zeroed(1, sizeof *door, "listening for programs of this host");
     *door_r = door;
     *door = (struct hosts_door){

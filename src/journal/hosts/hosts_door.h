@@ -13,7 +13,8 @@ enum { HOSTS_DOOR_MOST = 512 };
 
 struct hosts_door;
 
-/* `hosts` NULL: this host is none of several, and says so.  False: one line in `problem`. */
+/* `hosts` NULL: this host is none of several, and nobody is let in: `door_r` becomes NULL.  False: one line
+ * in `problem`. */
 MUST_USE bool hosts_door_open(struct hosts_door **door_r, struct events *events,
                               const struct settings *settings, struct records *records, struct hosts *hosts,
                               const char *path, char *problem, size_t problem_size);

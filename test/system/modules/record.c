@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-static const char *const words[] = {"OK",         "NOT_FOUND",   "NOT_FREE",     "OLDER",         "LOCKED",
-                                    "NOT_LOCKED", "WRONG_TYPE",  "OUT_OF_RANGE", "OUT_OF_MEMORY", "BUSY",
-                                    "FAILED",     "NO_DISK",     "NOT_SAVED",    "WORKED_ON",     "NOT_READ",
-                                    "LOST",       "OTHER_STAMP", "OUT_OF_SHARE"};
+static const char *const words[] = {
+    "OK",         "NOT_FOUND",       "NOT_FREE",      "OLDER", "LOCKED",      "NOT_LOCKED",
+    "WRONG_TYPE", "OUT_OF_RANGE",    "OUT_OF_MEMORY", "BUSY",  "FAILED",      "NO_DISK",
+    "NOT_SAVED",  "WORKED_ON",       "NOT_READ",      "LOST",  "OTHER_STAMP", "OUT_OF_SHARE",
+    "UNKNOWN",    "NO_PARTICIPANTS", "UNSUPPORTED"};
 static const char *const deeds[] = {"get",        "set", "add",      "delete", "lock", "unlock", "odd",
                                     "add_number", "not", "truncate", "rename", "work", "put",    NULL};
 
