@@ -187,6 +187,7 @@ libstampd_a_SOURCES = \
 	src/edge/events_private.h \
 	src/edge/exchange.c src/edge/exchange.h \
 	src/edge/fcgi.c src/edge/fcgi.h \
+	src/edge/fcgi_ask.c src/edge/fcgi_ask.h \
 	src/edge/fcgi_listen.c \
 	src/edge/futex.c src/edge/futex.h \
 	src/edge/gzip.c src/edge/gzip.h \
@@ -277,12 +278,15 @@ libstampd_a_SOURCES = \
 	src/live/live_news.c src/live/live_news.h \
 	src/live/live_opening.h \
 	src/live/live_round.c src/live/live_round.h \
+	src/live/live_searches.c src/live/live_searches.h \
 	src/live/live_shares.c src/live/live_shares.h \
 	src/live/live_snapshot.c src/live/live_snapshot.h \
 	src/live/live_statement.c src/live/live_statement.h \
 	src/live/live_statement_table.h \
+	src/live/topics/live_found.c src/live/topics/live_found.h \
 	src/live/topics/live_index.c src/live/topics/live_index.h \
 	src/live/topics/live_key.c src/live/topics/live_key.h \
+	src/live/topics/live_page.c src/live/topics/live_page.h \
 	src/live/topics/live_question.c src/live/topics/live_question.h \
 	src/live/topics/live_records.c src/live/topics/live_records.h \
 	src/log/disk_entries.c src/log/disk_entries.h \

@@ -15,6 +15,7 @@
 #include "live/live_endpoint.h"
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
+#include "live/live_searches.h"
 #include "live/topics/live_records.h"
 #include "segment/feed.h"
 
@@ -36,6 +37,7 @@ struct live {
     bool is_soon, is_leaving;
     int signals;
     struct live_records *records;
+    struct live_searches *searches;
     struct live_audiences *audiences;
     struct live_namespaces *namespaces;
     struct live_endpoint *endpoint;
@@ -158,7 +160,9 @@ static bool open_live(struct live *live, const struct heritage *heritage)
     live->leave = events_timer_create(live->events, on_leave, live);
     live->look = events_timer_create(live->events, on_look, live);
     live->records = live_records_create(heritage->segment->records, look_soon, live);
-    live->audiences = live_audiences_create(live->settings, live->subscriber, live->records);
+    live->searches = live_searches_create(&(struct live_searches_parts){
+        .settings = live->settings, .events = live->events, .flush = live_listener_flush});
+    live->audiences = live_audiences_create(live->settings, live->subscriber, live->records, live->searches);
     live->namespaces = live_namespaces_create(&(struct live_namespaces_parts){.settings = live->settings,
                                                                               .segment = heritage->segment,
                                                                               .subscriber = live->subscriber,
@@ -189,6 +193,7 @@ static void close_live(struct live *live)
     live_endpoint_close(live->endpoint);
     live_namespaces_destroy(live->namespaces);
     live_audiences_destroy(live->audiences);
+    live_searches_destroy(live->searches);
     live_records_destroy(live->records);
     feed_subscriber_close(live->subscriber);
     events_watch_destroy(live->subscriber_watch);

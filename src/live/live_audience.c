@@ -9,12 +9,13 @@
 /* --- all of the process --- */
 
 struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber,
-                                             struct live_records *records)
+                                             struct live_records *records, struct live_searches *searches)
 {
     struct live_audiences *audiences = memory_zeroed(1, sizeof *audiences, "live");
     audiences->settings = settings;
     audiences->subscriber = subscriber;
     audiences->records = records;
+    audiences->searches = searches;
     audiences->shares = live_shares_create();
     audiences->quota_shares = live_shares_create();
     audiences->arena = arena_create("live");

@@ -14,9 +14,12 @@
 struct live_audiences;
 
 struct live_records;
-/* All are borrowed; `records` may be NULL when no listener names records. */
+struct live_searches;
+/* All are borrowed; `records` may be NULL when no listener names records, `searches` when none follows a
+ * search. */
 struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber,
-                                             struct live_records *records) __attribute__((returns_nonnull));
+                                             struct live_records *records, struct live_searches *searches)
+    __attribute__((returns_nonnull));
 void live_audiences_destroy(struct live_audiences *audiences);        /* when no listeners are left */
 size_t live_audiences_count(const struct live_audiences *audiences);  /* connections */
 size_t live_audiences_memory(const struct live_audiences *audiences); /* of them, in bytes, about */

@@ -7,6 +7,7 @@
 #include "edge/exchange.h"
 #include "live/live_audience.h"
 #include "live/access/live_caller.h"
+#include "live/live_searches.h"
 #include "model/quotas.h"
 #include "segment/namespaces.h"
 
@@ -20,6 +21,7 @@ struct live_audiences {
     struct subscriber *subscriber;
     struct live_shares *shares;
     struct live_records *records;
+    struct live_searches *searches;
     struct live_shares *quota_shares; /* by quota_number_key: of an address, an account, a namespace */
     struct live_listener *first_kept, *last_kept; /* the first one's keep-alive is due next */
     size_t count, memory;
@@ -70,6 +72,7 @@ struct live_audience {
     struct live_horizon known;
     struct live_follow follow;
     struct live_records_place records;
+    struct live_search_queue searches;
 };
 
 enum live_state { LIVE_WAITS_FOR_ACCESS, LIVE_WAITS_FOR_ACCOUNT, LIVE_WAITS_FOR_HORIZON, LIVE_OPEN };
@@ -78,8 +81,9 @@ enum live_state { LIVE_WAITS_FOR_ACCESS, LIVE_WAITS_FOR_ACCOUNT, LIVE_WAITS_FOR_
 enum live_trust { LIVE_DOUBTED, LIVE_REQUESTED, LIVE_TRUSTED };
 
 struct live_listener {
-    struct live_feed feed;    /* first: a listener is found by its feed */
-    struct live_feed records; /* its definitions of records */
+    struct live_feed feed;          /* first: a listener is found by its feed */
+    struct live_feed records;       /* its definitions of records */
+    struct live_searcher *searcher; /* NULL: it follows no search */
     struct live_audience *audience;
     struct exchange *exchange;
     struct live_opening *opening; /* NULL: it is open */

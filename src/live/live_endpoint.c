@@ -41,6 +41,7 @@ struct live_request {
     struct live_audience *audience; /* of the namespace; NULL: not yet found */
     bool is_administrator;
     struct live_caller *caller; /* NULL: no session or service key */
+    struct live_credential credential;
 };
 
 /* Is it a GET with an Accept header, as a browser's EventSource sends, which gives up at any status but
@@ -109,7 +110,8 @@ static enum fault refuse_limit(struct live_request *request, struct reply *reply
                        arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
 }
 
-#define FORMS "Class, Class/id, Class/collection@value, record:key, records:prefix or records:from/to"
+#define FORMS                                                                                                \
+    "Class, Class/id, Class/collection@value, record:key, records:prefix, records:from/to or find:{…}"
 
 static const char *expected(const struct live_opening *opening)
 {
@@ -143,6 +145,8 @@ static enum fault refuse_number(struct live_request *request, struct reply *repl
 {
     const struct settings *settings = request->parts->settings;
     const struct live_question *question = &request->opening->question;
+    if (question->wish_count > (size_t)settings->live_searches)
+        return refuse_limit(request, reply, "live_searches", settings->live_searches, question->wish_count);
     if (question->record_count > (size_t)settings->live_records)
         return refuse_limit(request, reply, "live_records", settings->live_records, question->record_count);
     return refuse_limit(request, reply, "live_definitions", settings->live_definitions,
@@ -186,12 +190,17 @@ static enum fault read_question(struct live_request *request, struct reply *repl
         .definitions_most = (size_t)settings->live_definitions,
         .definition_bytes_most = (size_t)settings->limit_definition_bytes,
         .records_most = (size_t)settings->live_records,
+        .searches_most = (size_t)settings->live_searches,
+        .search_rows_most = settings->live_search_rows,
     };
     const char *wrong;
     fault = live_question_read(arena, &source, &opening->question, &wrong);
     if (fault == FAULT_ALIMIT && opening->question.too_long)
         return refuse_limit(request, reply, "limit_definition_bytes", settings->limit_definition_bytes,
                             opening->question.too_long);
+    if (fault == FAULT_ALIMIT && opening->question.too_many_rows)
+        return refuse_limit(request, reply, "live_search_rows", settings->live_search_rows,
+                            (size_t)opening->question.too_many_rows);
     if (fault == FAULT_ALIMIT)
         return refuse_number(request, reply);
     if (fault)
@@ -230,6 +239,23 @@ static void find_caller(struct live_request *request, struct bytes bearer)
         request->caller = live_caller_create(settings, bearer, false);
     else if (cookie.data && !request->is_administrator)
         request->caller = live_caller_create(settings, cookie, true);
+    if (cookie.data && request->caller)
+        request->credential.cookie = cookie;
+}
+
+/* Workers that evaluate its searches know the listener by the same. */
+static void keep_credential(struct live_request *request)
+{
+    struct arena *arena = request->opening->arena;
+    struct live_credential *credential = &request->credential;
+    struct bytes admin = request->opening->question.admin, cookie = credential->cookie;
+    credential->authorization = exchange_header(request->exchange, "Authorization");
+    credential->client = exchange_header(request->exchange, "X-Stampd-Client");
+    if (cookie.size)
+        credential->cookie = bytes_of(arena_printf(arena, ACCOUNT_COOKIE "%.*s=%.*s", (int)request->ns.size,
+                                                   request->ns.data, (int)cookie.size, cookie.data));
+    if (admin.size)
+        credential->authorization = bytes_of(arena_printf(arena, "Bearer %.*s", (int)admin.size, admin.data));
 }
 
 static enum fault check_key(struct live_request *request, struct reply *reply)
@@ -242,6 +268,8 @@ static enum fault check_key(struct live_request *request, struct reply *reply)
         fault = check_one_key(request, reply, admin, "admin");
     if (!fault)
         find_caller(request, bearer);
+    if (!fault && request->opening->question.wish_count)
+        keep_credential(request);
     return fault;
 }
 
@@ -322,6 +350,7 @@ static void live_endpoint_begin(struct live_request *request, struct live_namesp
                                  .client = request->is_administrator ? 0 : request->call.client,
                                  .is_administrator = request->is_administrator,
                                  .caller = request->caller,
+                                 .credential = request->credential,
                              });
     request->caller = NULL;
     live_namespace_admit(ns, listener);
@@ -333,6 +362,7 @@ static void live_endpoint_answer(struct live_request *request, struct live_names
     struct reply unused = {0};
     request->opening->is_settled = true;
     request->opening->question.count = request->opening->question.record_count = 0;
+    request->opening->question.wish_count = 0;
     if (ns && request->opening->origin.size && !check_room(request, &unused))
         live_endpoint_begin(request, ns);
     else

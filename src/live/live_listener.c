@@ -39,6 +39,7 @@ static void live_listener_destroy(struct live_listener *listener)
     if (listener->session)
         feed_session_remove(listener->audience->all->subscriber, listener->session);
     live_records_leave(listener);
+    live_searches_leave(listener);
     live_audience_leave(listener);
     live_caller_destroy(listener->caller);
     free_opening(listener);
@@ -57,10 +58,10 @@ static void on_drained(void *context)
 
 void live_listener_count_memory(struct live_listener *listener)
 {
-    live_audience_count_memory(listener, listener->feed.bytes + listener->records.bytes +
-                                             exchange_size(listener->exchange) +
-                                             live_caller_bytes(listener->caller) +
-                                             (listener->opening ? arena_used(listener->opening->arena) : 0));
+    live_audience_count_memory(
+        listener, listener->feed.bytes + listener->records.bytes + exchange_size(listener->exchange) +
+                      live_caller_bytes(listener->caller) + live_searches_bytes_of(listener->searcher) +
+                      (listener->opening ? arena_used(listener->opening->arena) : 0));
 }
 
 struct live_listener *live_listener_create(struct live_audience *audience, struct exchange *exchange,
@@ -71,6 +72,7 @@ struct live_listener *live_listener_create(struct live_audience *audience, struc
     listener->opening = opening;
     listener->is_administrator = visitor->is_administrator;
     listener->caller = visitor->caller;
+    listener->searcher = live_searches_create_of(&opening->question, &visitor->credential);
     if (visitor->client)
         listener->share = live_shares_join(audience->all->shares, visitor->client);
     listener->kept_ms = clock_monotonic_ms();
@@ -337,15 +339,19 @@ void live_listener_flush(struct live_listener *listener)
     struct builder *text = &all->text;
     if (listener->state != LIVE_OPEN || is_held(listener))
         return;
-    while ((listener->must_reset || has_changed(listener)) &&
+    live_searches_take_changed(listener);
+    while ((listener->must_reset || has_changed(listener) || live_searches_have_news(listener)) &&
            exchange_unsent(listener->exchange) < BUFFER_MOST) {
         builder_clear(text, EVENT_MOST);
         if (listener->must_reset) {
             forget_changed(listener);
+            live_searches_enter(listener);
             builder_add_text(text, "event: reset\ndata: {}\n\n");
             listener->must_reset = false;
-        } else {
+        } else if (has_changed(listener)) {
             write_changes(listener, text);
+        } else {
+            live_searches_write(listener, text);
         }
         listener->has_sent = true;
         exchange_write(listener->exchange, builder_bytes(text));
@@ -419,6 +425,7 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     } else {
         live_records_match(listener);
     }
+    live_searches_enter(listener);
     builder_clear(text, EVENT_MOST);
     builder_printf(text, "retry: %lld\n", (long long)choose_retry());
     builder_printf(text, "event: ready\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");

@@ -10,6 +10,7 @@
 #include "edge/events.h"
 #include "edge/exchange.h"
 #include "live/live_audience.h"
+#include "live/live_searches.h"
 #include "live/topics/live_question.h"
 
 struct live_caller;
@@ -22,6 +23,7 @@ struct live_visitor {
     uint64_t client; /* 0: no share */
     bool is_administrator;
     struct live_caller *caller; /* NULL: without a credential */
+    struct live_credential credential;
 };
 
 /* --- requests --- */

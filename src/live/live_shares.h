@@ -8,6 +8,7 @@
 struct live_share {
     uint64_t client; /* address_client, or a key of operation/quota.h */
     size_t count, memory;
+    size_t searches; /* that its connections follow */
     struct live_share *next;
 };
 

@@ -9,17 +9,17 @@ from stack import Problem, wait_until
 class Listener:
     """A client: events as they come, by a thread; the id of the last, to come again with."""
 
-    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None, headers=None):
+    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None, headers=None, have=()):
         self.stack, self.definitions = stack, definitions
         self.events, self.last, self.comments, self.retry = [], last, 0, None
         self.ends_of_nothing = 0  # blank lines behind comments alone
         headers = {**(headers or {}), **({'Last-Event-ID': last} if last else {})}
         path = f'/{ns}/live'
         if admin:
-            body = {'defs': list(definitions), 'admin': stack.key}
+            body = {'defs': list(definitions), 'admin': stack.key, **({'have': list(have)} if have else {})}
             self.response = stack.http.post(stack.url + path, json=body, headers=headers, stream=True, timeout=120)
         else:
-            params = [('def', one) for one in definitions] + ([('session', session)] if session else [])
+            params = [('def', one) for one in definitions] + [('have', one) for one in have] + ([('session', session)] if session else [])
             self.response = stack.http.get(stack.url + path, params=params, headers=headers,
                                            stream=True, timeout=120)
         if self.response.status_code != 200:

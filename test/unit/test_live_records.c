@@ -42,7 +42,7 @@ static int begin(void **state)
     set_up(state);
     begun = 0;
     all = live_records_create(records, note_begin, NULL);
-    audiences = live_audiences_create(&settings, NULL, all);
+    audiences = live_audiences_create(&settings, NULL, all, NULL);
     access_of_lab = live_access_create();
     configure(RULES);
     live_access_begin(access_of_lab); /* as if it had been queried */

@@ -48,7 +48,7 @@ static int start(void **state UNUSED)
     arena = arena_create("test");
     subscriber = feed_subscriber_open(segment, folder_path(""), problem, sizeof problem);
     assert_non_null(subscriber);
-    audiences = live_audiences_create(&settings, subscriber, NULL);
+    audiences = live_audiences_create(&settings, subscriber, NULL, NULL);
     access_of_lab = live_access_create();
     audience = live_audience_create(audiences, "lab", "stampd_lab", access_of_lab);
     assert_true(live_audience_enter(audience, segment));

@@ -326,14 +326,27 @@ struct live_feed *live_index_take_matched(struct live_index *index)
     return feed;
 }
 
-struct live_mark *live_index_take_changed(struct live_feed *feed)
+static struct live_mark *take_at(struct live_feed *feed, struct live_mark **link)
 {
-    struct live_mark *mark = feed->changed;
+    struct live_mark *mark = *link;
     if (!mark)
         return NULL;
-    feed->changed = mark->next_changed;
-    if (!feed->changed)
-        feed->changed_end = &feed->changed;
+    *link = mark->next_changed;
+    if (!*link)
+        feed->changed_end = link;
     mark->is_changed = false;
     return mark;
+}
+
+struct live_mark *live_index_take_changed(struct live_feed *feed)
+{
+    return take_at(feed, &feed->changed);
+}
+
+struct live_mark *live_index_take_changed_from(struct live_feed *feed, const struct live_mark *first)
+{
+    struct live_mark **link = &feed->changed;
+    while (*link && *link < first)
+        link = &(*link)->next_changed;
+    return take_at(feed, link);
 }

@@ -57,6 +57,8 @@ void live_index_match_mark(struct live_index *index, struct live_mark *mark, int
 struct live_feed *live_index_take_matched(struct live_index *index);
 /* The listener's next changed definition, to be sent; NULL: none. */
 struct live_mark *live_index_take_changed(struct live_feed *feed);
+/* The same of those from this one on, in the order in which they were added. */
+struct live_mark *live_index_take_changed_from(struct live_feed *feed, const struct live_mark *first);
 
 /* Are there listeners to collections of the class? */
 bool live_index_has_members_of(const struct live_index *index, struct bytes class);

@@ -9,14 +9,17 @@
 #include "edge/json/json.h"
 #include "live/topics/live_key.h"
 
-enum { BODY_DEPTH = 2 };
+enum { BODY_DEPTH = 2, SEARCH_DEPTH = 32, SEARCH_TREE_DEPTH = 1 };
+enum { ROWS_STANDARD = 100, ROWS_STANDARD_MARKED = 20 }; /* of `find` without a limit */
+#define SEARCH_BEGINS "find:"
 
 struct question_reader {
     struct arena *arena;
     const struct live_source *source;
     struct live_question *question;
     const char **wrong_r;
-    size_t room, record_room;
+    size_t room, record_room, wish_room, stamp_room;
+    size_t position; /* of the next definition */
 };
 
 static enum fault live_question_refuse(struct question_reader *reader, enum fault fault, const char *wrong)
@@ -45,9 +48,131 @@ static enum fault refuse_unknown(struct question_reader *reader, const char *kno
 
 /* --- definitions --- */
 
+/* --- searches --- */
+
+/* What follows for the search: collections of its class, else the class. */
+static bool read_followed(struct arena *arena, struct bytes list, struct bytes class, struct live_wish *wish)
+{
+    size_t room = 0;
+    struct definition one;
+    if (!list.size)
+        list = class;
+    while (list.size) {
+        struct bytes text = bytes_cut(&list, ' ');
+        ARENA_GROW(arena, wish->followed, wish->count, room);
+        wish->followed[wish->count++] = text;
+        if (!definition_read(arena, text, &one) || !bytes_equal(one.class, class) || one.id.data ||
+            (one.collection.data == NULL) != bytes_equal(text, class))
+            return false;
+    }
+    return wish->count > 0;
+}
+
+/* Does the answer have rows?  Else it is a count, or totals. */
+static bool has_rows(const struct json *want)
+{
+    return !want || (want->kind != JSON_OBJECT && !bytes_equal(want->text, BYTES("\"count\"")));
+}
+
+static bool wants_items(const struct json *want)
+{
+    return want && (want->kind == JSON_ARRAY || bytes_equal(want->text, BYTES("\"items\"")));
+}
+
+/* The same search for its rows alone: of items no contents are wanted. */
+static enum fault write_search(struct question_reader *reader, const struct json *param,
+                               struct live_wish *wish)
+{
+    const struct json *want = json_member(param, "want"), *limit = json_member(param, "limit");
+    int64_t rows = json_member(param, "marks") ? ROWS_STANDARD_MARKED : ROWS_STANDARD;
+    int64_t most = reader->source->search_rows_most;
+    struct builder body = {0};
+    if (limit && has_rows(want) && json_is_i64(limit, &rows) && rows > most)
+        reader->question->too_many_rows = rows;
+    builder_add_text(&body, "{\"param\":{");
+    for (const struct json *one = param->first; one; one = one->next) {
+        if (bytes_equal(one->name, BYTES("marks")) || (wants_items(want) && one == want))
+            continue;
+        builder_add_bytes(&body, bytes_of(body.data[body.size - 1] == '{' ? "" : ","));
+        json_add_string(&body, one->name);
+        builder_add_text(&body, ":");
+        builder_add_bytes(&body, one->text);
+    }
+    if (wants_items(want))
+        builder_add_text(&body, ",\"want\":[\"-\"]");
+    if (has_rows(want) && !limit)
+        builder_printf(&body, ",\"limit\":%lld", (long long)(rows < most ? rows : most));
+    builder_add_text(&body, "}}");
+    wish->body = builder_take(&body, reader->arena);
+    return reader->question->too_many_rows ? FAULT_ALIMIT : FAULT_NONE;
+}
+
+static enum fault add_wish(struct question_reader *reader, struct bytes text, size_t position)
+{
+    struct live_question *question = reader->question;
+    const struct bytes rest = {text.data + strlen(SEARCH_BEGINS), text.size - strlen(SEARCH_BEGINS)};
+    const char *brace = rest.size ? memchr(rest.data, '{', rest.size) : NULL;
+    struct live_wish wish = {.text = text, .position = position};
+    struct json *param = NULL;
+    if (question->wish_count >= reader->source->searches_most) {
+        question->wish_count++;
+        return FAULT_NONE;
+    }
+    for (size_t i = 0; i < question->wish_count; i++)
+        if (bytes_equal(question->wishes[i].text, text))
+            return FAULT_NONE; /* events have the place of the first */
+    size_t before = brace ? (size_t)(brace - rest.data) : 0;
+    bool is_one = brace && json_is_tree(reader->arena, (struct bytes){brace, rest.size - before},
+                                        SEARCH_DEPTH, SEARCH_TREE_DEPTH, &param);
+    struct bytes class = json_text_of(param, "c", BYTES(""));
+    if (!is_one || json_member(param, "cursor") ||
+        !read_followed(reader->arena, (struct bytes){rest.data, before}, class, &wish)) {
+        question->wrong = position + 1;
+        return live_question_refuse(reader, FAULT_AARG, "def");
+    }
+    enum fault fault = write_search(reader, param, &wish);
+    if (fault)
+        return fault;
+    ARENA_GROW(reader->arena, question->wishes, question->wish_count, reader->wish_room);
+    question->wishes[question->wish_count++] = wish;
+    return FAULT_NONE;
+}
+
+/* Their definitions stand behind all others, and may repeat these. */
+static void add_followed(struct question_reader *reader)
+{
+    struct live_question *question = reader->question;
+    question->count_own = question->count;
+    for (size_t i = 0; i < question->wish_count; i++) {
+        struct live_wish *wish = &question->wishes[i];
+        for (size_t k = 0; k < wish->count; k++) {
+            struct definition definition;
+            ARENA_GROW(reader->arena, question->definitions, question->count, reader->room);
+            if (definition_read(reader->arena, wish->followed[k], &definition))
+                question->definitions[question->count++] = definition;
+        }
+        wish->end = question->count;
+    }
+}
+
+static enum fault add_stamp(struct question_reader *reader, struct bytes text)
+{
+    struct live_question *question = reader->question;
+    if (question->stamp_count >= reader->source->searches_most)
+        return live_question_refuse(reader, FAULT_AARG, "have");
+    ARENA_GROW(reader->arena, question->stamps, question->stamp_count, reader->stamp_room);
+    question->stamps[question->stamp_count++] = text;
+    return FAULT_NONE;
+}
+
+/* --- all definitions --- */
+
 static enum fault add_definition(struct question_reader *reader, struct bytes text)
 {
     struct live_question *question = reader->question;
+    size_t position = reader->position++;
+    if (text.size <= reader->source->definition_bytes_most && bytes_has_prefix(text, BYTES(SEARCH_BEGINS)))
+        return add_wish(reader, text, position);
     bool is_of_records = definition_is_of_records(text);
     size_t number = question->count + question->record_count;
     if (number >= reader->source->definitions_most ||
@@ -63,7 +188,7 @@ static enum fault add_definition(struct question_reader *reader, struct bytes te
     bool is_valid = is_of_records ? definition_read_records(reader->arena, text, &definition)
                                   : definition_read(reader->arena, text, &definition);
     if (!is_valid) {
-        question->wrong = number + 1;
+        question->wrong = position + 1;
         return live_question_refuse(reader, FAULT_AARG, "def");
     }
     if (is_of_records) {
@@ -123,7 +248,7 @@ static enum fault take_session(struct question_reader *reader, struct bytes text
 static enum fault live_question_take_pair(struct question_reader *reader, struct bytes name,
                                           struct bytes value)
 {
-    static const char known[] = "def session last";
+    static const char known[] = "def have session last";
     const char *what;
     struct bytes text;
     if (percent_decode(reader->arena, value, true, &text, &what) ||
@@ -133,6 +258,8 @@ static enum fault live_question_take_pair(struct question_reader *reader, struct
         return refuse_unknown(reader, known, "argument", name, "query");
     if (bytes_equal(name, BYTES("def")))
         return add_definition(reader, text);
+    if (bytes_equal(name, BYTES("have")))
+        return add_stamp(reader, text);
     if (bytes_equal(name, BYTES("session")))
         return take_session(reader, text);
     if (!bytes_equal(name, BYTES("last")) || reader->question->last.data || !bytes_is_utf8(text))
@@ -182,13 +309,24 @@ static enum fault take_list(struct question_reader *reader, const struct json *l
     return FAULT_NONE;
 }
 
+static enum fault take_stamps(struct question_reader *reader, const struct json *list)
+{
+    enum fault fault = FAULT_NONE;
+    for (const struct json *one = list->first; one && !fault; one = one->next)
+        fault = one->kind == JSON_STRING ? add_stamp(reader, one->value)
+                                         : live_question_refuse(reader, FAULT_AARG, "have");
+    return fault;
+}
+
 static enum fault take_member(struct question_reader *reader, const struct json *member)
 {
-    static const char known[] = "defs session last admin";
+    static const char known[] = "defs have session last admin";
     struct live_question *question = reader->question;
     bool is_text = member->kind == JSON_STRING;
     if (bytes_equal(member->name, BYTES("defs")))
         return take_list(reader, member);
+    if (bytes_equal(member->name, BYTES("have")) && member->kind == JSON_ARRAY)
+        return take_stamps(reader, member);
     if (bytes_equal(member->name, BYTES("session")) && is_text)
         return take_session(reader, member->value);
     if (bytes_equal(member->name, BYTES("last")) && is_text && !question->last.data)
@@ -233,12 +371,15 @@ enum fault live_question_read(struct arena *arena, const struct live_source *sou
     if (fault)
         return fault;
     if (question_r->count + question_r->record_count > source->definitions_most ||
-        question_r->record_count > source->records_most)
+        question_r->record_count > source->records_most || question_r->wish_count > source->searches_most)
         return FAULT_ALIMIT;
     question_r->at = source->body.size ? "/defs" : "/def";
-    if (!question_r->count && !question_r->record_count)
+    if (!question_r->count && !question_r->record_count && !question_r->wish_count)
         return FAULT_AARG;
     drop_doubles(arena, question_r->definitions, &question_r->count);
     drop_doubles(arena, question_r->records, &question_r->record_count);
+    add_followed(&reader);
+    if (question_r->count + question_r->record_count > source->definitions_most)
+        return FAULT_ALIMIT;
     return FAULT_NONE;
 }
