@@ -11,9 +11,9 @@ class Readable {
     this.key = key
   }
 
-  /** @returns {T} */
+  /** Each kind of store has its own. @returns {T} */
   get() {
-    throw new Error('Each kind of store has its own.')
+    return /** @type {any} */ (null)
   }
 
   /** @param {(value: T) => void} callback @returns {() => void} */

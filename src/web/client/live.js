@@ -52,6 +52,8 @@ export class Live {
     this.last = ''
     this.failures = 0
     this.retry = 0
+    /** Searches are followed by what may change them: the server has no others, or refuses one. */
+    this.isPlain = false
     /** Whole classes instead of collections and single documents: fewer definitions, and allowed under access rules. */
     this.isCoarse = false
     /** Of the present connection. @type {string[]} */ this.defs = []
@@ -123,6 +125,7 @@ export class Live {
       if (!data.resumed) this.session.lost()
     } else if (event.event === 'reset') this.session.lost()
     else if (event.event === 'change') for (const [definition, version] of data.changed) this.session.changed(definition, version)
+    else if (event.event === 'find') this.session.changed(this.defs[data.def], 0)
     else if (event.event === 'closed') throw new Fault({ ...data, status: data.code === 'SKEY' ? 401 : 0, retryAfter: this.retry })
     if (event.id !== undefined) this.last = event.id
   }
@@ -137,7 +140,8 @@ export class Live {
     if (this.session.drop(fault, this.defs)) return 0
     if (['AARG', 'ALIMIT', 'NCOLLECTION'].includes(fault.code) && (this.last || !this.isCoarse)) {
       if (this.last) this.last = ''
-      else this.isCoarse = true
+      else if (this.isPlain) this.isCoarse = true
+      else this.isPlain = true
       return 0
     }
     this.session.heard(fault)

@@ -49,7 +49,7 @@ export class Outbox {
     if (!entry) return
     try {
       const ready = entry.sent ? entry : await this.prepare(entry)
-      if (ready && ready.sent?.key !== entry.key && this.cache.log.isBehind(entry.id)) throw new Fault({ code: 'CSTORE', message: 'The key of a change cannot be stored: it is not sent.' })
+      if (ready && ready.sent?.key !== entry.key && this.cache.log.isBehind(entry.id)) throw new Fault({ code: 'CSTORE', message: 'The key of a change cannot be stored.' })
       if (ready) await this.send(ready)
       else await this.end(entry, null, 0)
     } catch (error) {

@@ -37,9 +37,10 @@ export const keyOfSearch = (c, i, search, by = '') => `find:${by}${JSON.stringif
 /** The search of such a key, as JSON.  @param {string} key */
 export const searchOf = key => key.slice(key.indexOf('{'))
 
-/** As live events name it: a document, a collection, whose key begins with `@`, records, or what is followed for a search. @param {string} key @returns {string[]} */
-export function definitionsOf(key) {
-  if (isOfRecords(key)) return [key]
+/** As live events name it: a document, a collection, whose key begins with `@`, records, or a search, or what is followed in its place.
+ * @param {string} key @param {boolean} [isPlain] searches are not followed themselves @returns {string[]} */
+export function definitionsOf(key, isPlain) {
+  if (isOfRecords(key) || (!isPlain && isOfSearch(key))) return [key]
   if (isOfSearch(key)) return (key.slice(5, key.indexOf('{')) || JSON.parse(searchOf(key)).c).split(' ')
   if (key[0] === '@') return [key.slice(1)]
   const [c, id] = partsOf(key)
@@ -143,7 +144,7 @@ export class Recorder {
     for (;;) {
       const { out } = await this.transport.read('record', JSON.stringify({ param: { commands: [command] } }))
       const { state, records: page, after, ...one } = out.results[0]
-      if (state === 'BUSY') throw new Fault({ code: state, message: 'The records are busy.' })
+      if (state === 'BUSY') throw new Fault({ code: state })
       if (page) records.push(...page)
       else if (state !== 'NOT_FOUND') records.push(state === 'OK' ? one : { ...one, state })
       if (after === undefined || records.length >= MOST) return { records, more: after !== undefined }

@@ -37,8 +37,8 @@ export class Session {
     this.outbox = new Outbox(this.cache, this.transport, this.syncer, commit, (id, fault, out) => this.settle(id, fault, out), options.conflict)
     this.outbox.isOfThisVisit = id => this.promises.has(id)
     this.loop = new Loop(() => this.work(), error => this.failed(error))
-    this.live = new Live(this.transport, this.backoff, {
-      definitions: () => [...this.followed()].filter(key => !this.recorder.dropped.has(key)).flatMap(definitionsOf),
+    /** @type {Live} */ this.live = new Live(this.transport, this.backoff, {
+      definitions: /** @returns {string[]} */ () => [...this.followed()].filter(key => !this.recorder.dropped.has(key)).flatMap(key => definitionsOf(key, this.live.isPlain)),
       changed: (definition, version) => this.changed(definition, version),
       lost: () => { this.markAll(); this.loop.wake() },
       heard: fault => this.hear(fault),
@@ -376,7 +376,7 @@ export class Session {
   /** By a live event. @param {string} definition @param {number} version */
   changed(definition, version) {
     for (const key of this.followed()) {
-      const isOf = definitionsOf(key).some(own => own === definition || (own.split('/')[0] === definition && !this.live.defs.includes(own)))
+      const isOf = definitionsOf(key, this.live.isPlain).some(own => own === definition || (own.split('/')[0] === definition && !this.live.defs.includes(own)))
       if (!isOf) continue
       const isKnown = key[0] !== '@' && version > 0 && (this.cache.copies.get(key)?.v ?? 0) >= version
       if (!isKnown) this.mark(key)

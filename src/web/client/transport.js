@@ -25,7 +25,7 @@ const isOurs = (headers, id) => headers.get('x-request-id') === id || headers.ha
 /** @param {unknown} cause a Fault stays what it is */
 export const lost = cause => cause instanceof Fault ? cause : new Fault({ code: 'NETWORK', message: `No answer: ${cause instanceof Error ? cause.message : cause}` })
 
-export const stranger = () => new Fault({ code: 'CACCOUNT', message: 'Another account is signed in: this waits for its own.' })
+export const stranger = () => new Fault({ code: 'CACCOUNT', message: 'Another account is signed in.' })
 
 /** What the promise gives; broken as soon as the signal ends.  `fetch` of Node 18 forgets its signal when garbage is collected.
  * @template T @param {AbortSignal | null | undefined} signal @param {Promise<T>} promise @returns {Promise<T>} */

@@ -202,7 +202,8 @@ test('a search for the value of a collection follows that, and names what enters
   }))
   const idsAre = (...ids) => until(newest, value => !value.here && value.known && JSON.stringify(value.items.map(item => item.id)) === JSON.stringify(ids))
   await until(session.status, status => status.live)
-  assert.deepEqual(session.live.wanted(), [`Post/byRoom@${encodeURIComponent(room)}`])
+  assert.deepEqual(session.live.wanted(), [newest.answered.key])
+  assert.deepEqual(definitionsOf(newest.answered.key, true), [`Post/byRoom@${encodeURIComponent(room)}`])
   await put(ofPost(a, room, 1), ofPost(b, room, 2))
   await idsAre(b, a)
   await put(ofPost(c, room, 3))
@@ -222,8 +223,9 @@ test('an event of the class is none of a search that has its own', { skip }, asy
   const own = finder(session, schema)('Post', 'Main', { where: inRoom(fresh('room')) }), others = session.find('Post', 'Main', { limit: 1 })
   for (const store of [own, others]) test.after(store.subscribe(() => {}))
   for (const store of [own.answered, others]) await until(store, value => value.known)
-  const [definition] = definitionsOf(own.answered.key), marked = () => [own.answered, others].map(({ key }) => recorder.later.has(key))
+  const [definition] = definitionsOf(own.answered.key, true), marked = () => [own.answered, others].map(({ key }) => recorder.later.has(key))
   recorder.later.clear() // by the beginning
+  session.live.isPlain = true // as with a server that follows no searches
   session.live.defs = ['Post', definition]
   session.changed('Post', 1)
   assert.deepEqual(marked(), [false, true])
@@ -237,7 +239,7 @@ test('an event of the class is none of a search that has its own', { skip }, asy
 
 test('a search follows the collections of all its alternatives, or the class', { skip }, async test => {
   const session = await opened(test, { live: false }), find = finder(session, schema)
-  const followed = where => definitionsOf(find('Post', 'Main', { where }).answered.key)
+  const followed = where => definitionsOf(find('Post', 'Main', { where }).answered.key, true)
   const [one] = inRoom('hall'), at = { f: 'at', t: 'ge', v1: 1 }, many = count => [{ f: 'room', t: 'in', v1: Array.from({ length: count }, (_, n) => `r${n}`) }]
   assert.deepEqual(followed([one, at]), ['Post/byRoom@hall'])
   assert.deepEqual(followed([{ or: [{ and: [at, one] }, { f: 'room', t: 'in', v1: ['a b', 'hall'] }] }]), ['Post/byRoom@hall', 'Post/byRoom@a%20b'])
@@ -250,7 +252,7 @@ test('a search follows the collections of all its alternatives, or the class', {
 test('a search follows what its conditions on other items are about', { skip }, async test => {
   const room = fresh('room'), id = fresh(), session = await opened(test)
   const store = finder(session, schema)('Post', 'Main', { where: [...inRoom(room), { i: 'State', f: 'open', t: 'eq', v1: true }], want: 'ids' })
-  assert.deepEqual(definitionsOf(store.answered.key), [`Post/byRoom@${room}`])
+  assert.deepEqual(definitionsOf(store.answered.key, true), [`Post/byRoom@${room}`])
   test.after(store.subscribe(() => {}))
   await until(store, value => value.known && !value.ids.length)
   await put({ c: 'Post', id, items: [{ c: 'Main', j: { room, at: 1 } }] })

@@ -53,16 +53,17 @@ class World {
   }
 }
 
-for (const seed of SEEDS) {
-  test(`what is followed comes to what may be listed, seed ${seed}`, { skip }, async test => {
+for (const [seed, isPlain] of SEEDS.flatMap(seed => [[seed, false], [seed, true]])) { // searches are followed; or, as by servers before that, what may change them
+  test(`what is followed comes to what may be listed, seed ${seed}, ${isPlain ? 'by what may change it' : 'by searches'}`, { skip }, async test => {
     const people = [await person(), await person()], rooms = [fresh('room'), fresh('room'), fresh('room')], draw = drawing(seed)
     const world = new World(draw, rooms, people), session = await opened(test, { ns, token: people[0].token }), heard = []
     const { changed } = session
+    session.live.isPlain = isPlain
     session.changed = (definition, version) => { heard.push(version); changed.call(session, definition, version) }
     const [room, other] = rooms, find = finder(session, schema), search = where => ({ where: [where], order: '-at', want: 'ids' })
     const byRoom = find('Talk', 'Main', search({ f: 'room', t: 'eq', v1: room })), byClass = session.find('Talk', 'Main', search({ f: 'room', t: 'eq', v1: room }))
     const byTwo = find('Talk', 'Main', { where: [{ f: 'room', t: 'in', v1: [room, other] }], want: 'ids' })
-    assert.deepEqual([byRoom.answered, byClass, byTwo.answered].map(store => definitionsOf(store.key)), [[`Talk/byRoom@${room}`], ['Talk'], [`Talk/byRoom@${room}`, `Talk/byRoom@${other}`]])
+    assert.deepEqual([byRoom.answered, byClass, byTwo.answered].map(store => definitionsOf(store.key, true)), [[`Talk/byRoom@${room}`], ['Talk'], [`Talk/byRoom@${room}`, `Talk/byRoom@${other}`]])
     const shown = new Set()
     test.after(byRoom.subscribe((value, { entered, left }) => {
       for (const [id] of left) assert.ok(shown.delete(id))
@@ -79,6 +80,8 @@ for (const seed of SEEDS) {
       assert.deepEqual([...shown].sort(), [...ids].sort(), JSON.stringify({ seed, round }))
     }
     assert.ok(heard.length && world.hidden.size)
+    assert.ok(isPlain || heard.every(version => !version), 'events of searches alone')
+    assert.equal(session.live.isPlain, isPlain)
     assert.deepEqual(heard.filter(version => world.hidden.has(version)), [], JSON.stringify({ seed }))
   })
 }
