@@ -72,7 +72,7 @@ SEARCHES = [
     ('element', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', False, 10),
     ('elements from', [{'f': 'depends', 't': 'sw', 'v1': 'lib'}], {}, 'v_Package_Sta_depends', True, 10),
     ('element and column', [{'f': 'depends', 't': 'eq', 'v1': 'd5'}, {'f': 'size', 't': 'lt', 'v1': 4000}], {}, 'v_Package_Sta_depends', False, 70),
-    ('column and element', [{'f': 'section', 't': 'eq', 'v1': 's0000'}, {'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'k_Package_Sta_depends', False, 700),
+    ('column and element', [{'f': 'section', 't': 'eq', 'v1': 's0000'}, {'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, '_Package_Sta_depends" on', False, 700),
     ('element first', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}, {'f': 'section', 't': 'eq', 'v1': 's0000'}], {}, 'v_Package_Sta_depends', False, 10),
     ('either', [{'or': [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}, {'f': 'size', 't': 'eq', 'v1': 77}]}], {}, 'v_Package_Sta_size', True, 12),
     ('not', [{'f': 'size', 't': 'eq', 'v1': 77}, {'not': {'f': 'section', 't': 'eq', 'v1': 's0004'}}], {}, 'v_Package_Sta_size', False, 3),
