@@ -107,11 +107,21 @@ bool schema_catalog_fills(const struct catalog *catalog, struct bytes class, str
     return false;
 }
 
+static bool read_collations(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    return read_texts(control, pg, "reading the collations",
+                      "select left(collname::text, -6) from pg_collation where collprovider = 'i'"
+                      " and collisdeterministic and collnamespace = 'pg_catalog'::regnamespace"
+                      " and collname like '%-x-icu'",
+                      &catalog->collations, &catalog->collation_count);
+}
+
 bool schema_catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r)
 {
     *catalog_r = (struct catalog){0};
     return read_columns(control, pg, catalog_r) && read_indexes(control, pg, catalog_r) &&
-           read_followed(control, pg, catalog_r) && read_searches(control, pg, catalog_r);
+           read_followed(control, pg, catalog_r) && read_searches(control, pg, catalog_r) &&
+           read_collations(control, pg, catalog_r);
 }
 
 /* --- schema planning --- */

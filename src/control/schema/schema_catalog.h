@@ -25,6 +25,8 @@ struct catalog {
     size_t followed_count;
     struct bytes *searches; /* names of functions that run as the role of searches */
     size_t search_count;
+    struct bytes *collations; /* of ICU that PostgreSQL has: "fr" */
+    size_t collation_count;
     bool has_trigrams; /* the extension for indexes of likeness */
 };
 

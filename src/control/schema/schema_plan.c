@@ -75,7 +75,7 @@ static const struct schema *find_kept(struct planning *planning, const struct sc
                     field->is_list == from->fields[f].is_list &&
                     schema_texts_are_same(field->text, from->fields[f].text) &&
                     schema_paths_are_same(field->path, from->fields[f].path) &&
-                    has_field(planning, name, field))
+                    bytes_equal(field->collate, from->fields[f].collate) && has_field(planning, name, field))
                     fields[items[i].field_count++] = *field;
             }
             schema_plan_indexes_keep(planning, from, before, &items[i]);
@@ -494,6 +494,39 @@ static bool check_releases(const struct schema *applied, const struct schema *wa
     return true;
 }
 
+static bool has_collation(const struct catalog *catalog, struct bytes collate)
+{
+    for (size_t i = 0; i < catalog->collation_count; i++)
+        if (bytes_equal(catalog->collations[i], collate))
+            return true;
+    return false;
+}
+
+static bool check_collations(const struct catalog *catalog, const struct schema_class *class)
+{
+    for (size_t i = 0; i < class->item_count; i++) {
+        const struct schema_item *item = &class->items[i];
+        for (size_t f = 0; f < item->field_count; f++) {
+            struct bytes collate = item->fields[f].collate, name = item->fields[f].name;
+            if (collate.data && !has_collation(catalog, collate))
+                return message_refuse(
+                    "classes.%.*s.items.%.*s.fields.%.*s.collate: PostgreSQL has no collation "
+                    "\"%.*s-x-icu\" (see pg_collation)",
+                    (int)class->name.size, class->name.data, (int)item->name.size, item->name.data,
+                    (int)name.size, name.data, (int)collate.size, collate.data);
+        }
+    }
+    return true;
+}
+
+static bool check_all_collations(const struct catalog *catalog, const struct schema *wanted)
+{
+    for (size_t c = 0; c < wanted->class_count; c++)
+        if (!check_collations(catalog, &wanted->classes[c]))
+            return false;
+    return true;
+}
+
 bool schema_plan_make(struct control *control, struct pg *pg, const struct schema *wanted,
                       struct schema_plan *plan_r)
 {
@@ -503,7 +536,7 @@ bool schema_plan_make(struct control *control, struct pg *pg, const struct schem
                                 .plan = plan_r};
     if (!schema_plan_read_applied(control, pg, plan_r) ||
         !schema_catalog_read(control, pg, &planning.catalog) || !check_releases(plan_r->applied, wanted) ||
-        !schema_plan_indexes_may(&planning, pg, wanted))
+        !check_all_collations(&planning.catalog, wanted) || !schema_plan_indexes_may(&planning, pg, wanted))
         return false;
     plan_r->wanted = wanted;
     make_steps(&planning, wanted);

@@ -66,7 +66,16 @@ void schema_sql_table(struct builder *sql, struct side_name name, const char *ro
     add_grant(sql, role);
 }
 
-static const char *collation(const struct schema_field *field)
+/* Appends that of the column, which every order and comparison of its values has, and each index. */
+static void add_collation(struct builder *sql, const struct schema_field *field)
+{
+    if (field->collate.data)
+        builder_printf(sql, " collate pg_catalog.\"%.*s-x-icu\"", TEXT(field->collate));
+    else if (field_type_is_text(field->type))
+        builder_add_text(sql, " collate \"C\"");
+}
+
+static const char *collation_of_list(const struct schema_field *field)
 {
     return field_type_is_text(field->type) ? " collate \"C\"" : "";
 }
@@ -74,8 +83,10 @@ static const char *collation(const struct schema_field *field)
 void schema_sql_column(struct builder *sql, struct side_name name, const struct schema_field *field,
                        const char *role)
 {
-    builder_printf(sql, "alter table stampd.\"x_%.*s_%.*s\" add column if not exists \"%.*s\" %s%s;\n",
-                   SIDE(name), TEXT(field->name), schema_sql_type(field), collation(field));
+    builder_printf(sql, "alter table stampd.\"x_%.*s_%.*s\" add column if not exists \"%.*s\" %s", SIDE(name),
+                   TEXT(field->name), schema_sql_type(field));
+    add_collation(sql, field);
+    builder_add_text(sql, ";\n");
     if (!field->is_list)
         return;
     builder_printf(
@@ -83,7 +94,7 @@ void schema_sql_column(struct builder *sql, struct side_name name, const struct 
         "create table if not exists stampd.\"x_%.*s_%.*s_%.*s\" (id text collate \"C\" not null, key "
         "text collate \"C\" not null, value %s%s not null, constraint \"k_%.*s_%.*s_%.*s\" primary key (id, "
         "key, value));\n",
-        SIDE(name), TEXT(field->name), schema_sql_element(field), collation(field), SIDE(name),
+        SIDE(name), TEXT(field->name), schema_sql_element(field), collation_of_list(field), SIDE(name),
         TEXT(field->name));
     builder_printf(sql, "grant select, insert, update, delete on stampd.\"x_%.*s_%.*s_%.*s", SIDE(name),
                    TEXT(field->name));

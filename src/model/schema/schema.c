@@ -232,11 +232,14 @@ static void add_text(struct builder *text, const struct schema_text *words)
 static void add_field_at(struct builder *text, const struct schema_field *field)
 {
     builder_printf(text, "{\"type\":\"%s\"", schema_type_name(field->type, field->is_list));
-    for (size_t i = 0; i < field->path->count; i++) {
+    for (size_t i = 0; field->path && i < field->path->count; i++) {
         builder_add_bytes(text, bytes_of(i ? "," : ",\"at\":["));
         json_add_string(text, field->path->members[i]);
     }
-    builder_add_text(text, "]}");
+    builder_add_bytes(text, bytes_of(field->path ? "]" : ""));
+    if (field->collate.data)
+        json_add_text(text, ",\"collate\":", field->collate);
+    builder_add_text(text, "}");
 }
 
 static void schema_add_items(struct builder *text, const struct schema_class *class)
@@ -256,7 +259,7 @@ static void schema_add_items(struct builder *text, const struct schema_class *cl
                 schema_add_name(text, item->fields[i].name);
                 if (item->fields[i].text)
                     add_text(text, item->fields[i].text);
-                else if (item->fields[i].path)
+                else if (item->fields[i].path || item->fields[i].collate.data)
                     add_field_at(text, &item->fields[i]);
                 else
                     builder_printf(text, "\"%s\"",

@@ -38,6 +38,7 @@ enum {
     SCHEMA_TEXT_MEMBERS_MOST = 4,
     SCHEMA_PATH_MOST = 8,          /* names from a content to a member within */
     SCHEMA_MEMBER_NAME_MOST = 255, /* bytes */
+    SCHEMA_COLLATE_MOST = 32,
     SCHEMA_KEYS_MOST = 4,
     SCHEMA_RELEASE_MOST = 1000000,
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
@@ -72,6 +73,8 @@ struct schema_field {
     bool is_ready;                  /* applied, and its index is complete: searchable */
     const struct schema_text *text; /* of FIELD_TEXT */
     const struct schema_path *path; /* NULL: the member that has the name of the field */
+    struct bytes
+        collate; /* of FIELD_STRING: the language whose order it has, "fr"; NO_BYTES: that of bytes */
 };
 
 /* The members of the content that the column of a field depends on: `count_r` of them. */

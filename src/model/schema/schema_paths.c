@@ -15,9 +15,40 @@ static bool read_name(struct schema_reader *reader, struct schema_node node, str
     return true;
 }
 
+/* A language, and what it is narrowed to, as PostgreSQL names its collations of ICU: "de", "de-AT",
+ * "zh-Hant".
+ */
+static bool is_language(struct bytes text)
+{
+    bool is_letter = false;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (i && c >= '0' && c <= '9');
+        if (!is_letter && (c != '-' || !i || text.data[i - 1] == '-'))
+            return false;
+    }
+    return is_letter && text.size >= 2 && text.size <= SCHEMA_COLLATE_MOST;
+}
+
+static bool read_collate(struct schema_reader *reader, struct schema_node node, struct schema_field *field)
+{
+    const struct json *collate = json_member(node.value, "collate");
+    if (!collate)
+        return true;
+    if (collate->kind != JSON_STRING || !is_language(collate->value))
+        return schema_reader_refuse(reader, arena_printf(reader->arena, "%s.collate", node.path),
+                                    "The tag of a language is expected, such as fr or de-AT.");
+    if (field->type != FIELD_STRING || field->is_list)
+        return schema_reader_refuse(
+            reader, arena_printf(reader->arena, "%s.collate", node.path),
+            "Only a field of type string that is no list has an order of a language.");
+    field->collate = collate->value;
+    return true;
+}
+
 bool schema_paths_read(struct schema_reader *reader, struct schema_node node, struct schema_field *field)
 {
-    static const char *const names[] = {"type", "at", NULL};
+    static const char *const names[] = {"type", "at", "collate", NULL};
     const struct json *type = json_member(node.value, "type"), *list = json_member(node.value, "at");
     struct schema_path *path = ARENA_NEW(reader->arena, struct schema_path);
     if (!schema_reader_has_only(reader, node, names))
@@ -25,6 +56,10 @@ bool schema_paths_read(struct schema_reader *reader, struct schema_node node, st
     if (!type || type->kind != JSON_STRING || !schema_type_of(type->value, &field->type, &field->is_list))
         return schema_reader_refuse(reader, arena_printf(reader->arena, "%s.type", node.path),
                                     SCHEMA_TYPE_EXPECTED);
+    if (!read_collate(reader, node, field))
+        return false;
+    if (!list && field->collate.data)
+        return true;
     if (!list || list->kind != JSON_ARRAY || list->is_shallow || !list->count ||
         list->count > SCHEMA_PATH_MOST)
         return schema_reader_refuse(

@@ -49,6 +49,11 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
                                 "One of eq, ne, in, nin, exists is expected: a hash has no order.");
         if (i == SEARCH_SW && type != FIELD_STRING && type != FIELD_FOLDED)
             return reader_wrong(reader, element, "t", "Only strings can start with something.");
+        if (i == SEARCH_SW && condition->field && condition->field->collate.data)
+            return reader_wrong(
+                reader, element, "t",
+                "In the order of a language what starts alike does not stand together: declare "
+                "another field of the same member, without collate.");
         return FAULT_NONE;
     }
     return reader_wrong(
@@ -208,8 +213,12 @@ static enum fault read_values(const struct reader *reader, const struct json *el
     return FAULT_NONE;
 }
 
-static bool is_reversed(enum field_type type, const struct search_value *values)
+/* In the order of a language, and of folded values, the database knows it. */
+static bool is_reversed(const struct schema_field *field, const struct search_value *values)
 {
+    enum field_type type = field ? field->type : FIELD_STRING;
+    if (field && field->collate.data)
+        return false;
     switch (type) {
     case FIELD_STRING:
         return bytes_compare(values[0].text, values[1].text) > 0;
@@ -227,7 +236,6 @@ static bool is_reversed(enum field_type type, const struct search_value *values)
 static enum fault read_condition(const struct reader *reader, const struct json *element,
                                  struct search_condition *condition)
 {
-    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     enum fault fault =
         FAULT_FIRST(read_test(reader, element, condition), read_values(reader, element, condition));
     if (fault || condition->test == SEARCH_LIKE)
@@ -239,7 +247,7 @@ static enum fault read_condition(const struct reader *reader, const struct json 
     fault = find_where_read_value(reader,
                                   &(struct search_place){json_member(element, "v2"), element, "v2", false},
                                   condition, &condition->values[1]);
-    if (!fault && is_reversed(type, condition->values))
+    if (!fault && is_reversed(condition->field, condition->values))
         fault = reader_wrong(reader, element, "v2", "A value that is not below v1 is expected.");
     return fault;
 }

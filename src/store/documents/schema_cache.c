@@ -236,7 +236,8 @@ void schema_cache_forget(struct store *store, int ns)
 
 enum fault schema_cache_judge(struct store *store, int ns, const char *sqlstate, enum fault fault)
 {
-    static const char *const moved[] = {"42P01", "42703", "42883"};
+    /* The last one: a prepared statement would return a column with another collation. */
+    static const char *const moved[] = {"42P01", "42703", "42883", "0A000"};
     bool has_moved = refusal_of(sqlstate) == REFUSAL_SCHEMA;
     for (size_t i = 0; i < COUNT_OF(moved); i++)
         has_moved = has_moved || strcmp(sqlstate, moved[i]) == 0;

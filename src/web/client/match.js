@@ -265,7 +265,7 @@ function itemOf({ id, k, v, j }, members) {
 /** @param {any} item as it is declared @returns {Map<string, Field>} */
 function fieldsOf(item) {
   return new Map(Object.entries(item?.fields ?? {}).map(([name, type]) => {
-    const at = Array.isArray(type?.at) ? type.at : null, word = at ? type.type : type
+    const at = Array.isArray(type?.at) && !type.collate ? type.at : null, word = at ? type.type : type
     const isText = typeof word !== 'string', isList = !isText && word.endsWith('[]')
     return [name, { name, type: isText ? 'text' : word.replace('[]', ''), isList, at }]
   }))

@@ -103,7 +103,7 @@ export interface Search {
 export interface Schema {
   classes: Record<string, {
     maxLife?: string
-    items?: Record<string, { singleton?: boolean, fields?: Record<string, string | { type: string, at: string[] } | { text: string[], language?: string }>, [member: string]: unknown }>
+    items?: Record<string, { singleton?: boolean, fields?: Record<string, string | { type: string, at?: string[], collate?: string } | { text: string[], language?: string }>, [member: string]: unknown }>
     collections?: Record<string, { key: string[], list?: boolean, [member: string]: unknown }>
     [member: string]: unknown
   }>
