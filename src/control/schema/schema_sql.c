@@ -211,14 +211,6 @@ static void add_names(struct builder *sql, const struct schema_item *item, const
         builder_printf(sql, "%s%s\"%.*s\"", i ? ", " : "", before, TEXT(item->fields[i].name));
 }
 
-static void add_words(struct builder *sql, const struct schema_text *words)
-{
-    builder_add_text(sql, ", stampd.export_text(stampd.export_object(i.content), ");
-    for (size_t i = 0; i < words->count; i++)
-        builder_printf(sql, "%s'%.*s'", i ? ", " : "array[", TEXT(words->members[i]));
-    builder_printf(sql, "], 'pg_catalog.%.*s')", TEXT(words->language));
-}
-
 /* The names of a path as they stand in a function's body, between dollars: whatever they hold, only letters,
  * digits and blanks stand for themselves. */
 static void add_path(struct builder *sql, const struct schema_path *path)
@@ -234,6 +226,48 @@ static void add_path(struct builder *sql, const struct schema_path *path)
         builder_add_text(sql, "'");
     }
     builder_add_text(sql, "]");
+}
+
+static bool has_paths(const struct schema_text *words)
+{
+    bool has_some = false;
+    for (size_t i = 0; i < words->count; i++)
+        has_some |= words->paths[i] != NULL;
+    return has_some;
+}
+
+/* The object whose members have the texts: the content, or, if some are within others, one made of these. */
+static void add_texts(struct builder *sql, const struct schema_text *words)
+{
+    if (!has_paths(words)) {
+        builder_add_text(sql, "stampd.export_object(i.content)");
+        return;
+    }
+    for (size_t i = 0; i < words->count; i++) {
+        const struct schema_path alone = {.members = {words->members[i]}, .count = 1};
+        const struct schema_path *path = words->paths[i] ? words->paths[i] : &alone;
+        builder_printf(sql, "%s'%zu', coalesce(stampd.export_each(i.content, '', ",
+                       i ? ", " : "json_build_object(", i);
+        add_path(sql, path);
+        builder_add_text(sql, "), stampd.export_at(i.content, '', ");
+        add_path(sql, path);
+        builder_add_text(sql, "))");
+    }
+    builder_add_text(sql, ")");
+}
+
+static void add_words(struct builder *sql, const struct schema_text *words)
+{
+    builder_add_text(sql, ", stampd.export_text(");
+    add_texts(sql, words);
+    for (size_t i = 0; i < words->count; i++) {
+        builder_add_bytes(sql, bytes_of(i ? ", " : ", array["));
+        if (has_paths(words))
+            builder_printf(sql, "'%zu'", i);
+        else
+            builder_printf(sql, "'%.*s'", TEXT(words->members[i]));
+    }
+    builder_printf(sql, "], 'pg_catalog.%.*s')", TEXT(words->language));
 }
 
 static void add_value(struct builder *sql, const struct schema_field *field)

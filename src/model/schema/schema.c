@@ -219,11 +219,24 @@ static void add_content(struct builder *text, const struct schema_item *item)
     }
 }
 
+/* ["address","city"]. */
+static void schema_add_list(const struct schema_path *path, struct builder *text)
+{
+    for (size_t i = 0; i < path->count; i++) {
+        builder_add_bytes(text, bytes_of(i ? "," : "["));
+        json_add_string(text, path->members[i]);
+    }
+    builder_add_text(text, "]");
+}
+
 static void add_text(struct builder *text, const struct schema_text *words)
 {
     for (size_t i = 0; i < words->count; i++) {
         builder_add_bytes(text, bytes_of(i ? "," : "{\"text\":["));
-        json_add_string(text, words->members[i]);
+        if (words->paths[i])
+            schema_add_list(words->paths[i], text);
+        else
+            json_add_string(text, words->members[i]);
     }
     json_add_text(text, "],\"language\":", words->language);
     builder_add_text(text, "}");
@@ -232,11 +245,10 @@ static void add_text(struct builder *text, const struct schema_text *words)
 static void add_field_at(struct builder *text, const struct schema_field *field)
 {
     builder_printf(text, "{\"type\":\"%s\"", schema_type_name(field->type, field->is_list));
-    for (size_t i = 0; field->path && i < field->path->count; i++) {
-        builder_add_bytes(text, bytes_of(i ? "," : ",\"at\":["));
-        json_add_string(text, field->path->members[i]);
+    if (field->path) {
+        builder_add_text(text, ",\"at\":");
+        schema_add_list(field->path, text);
     }
-    builder_add_bytes(text, bytes_of(field->path ? "]" : ""));
     if (field->collate.data)
         json_add_text(text, ",\"collate\":", field->collate);
     builder_add_text(text, "}");

@@ -52,17 +52,19 @@ enum {
     SCHEMA_ELEMENTS_MOST = 1000, /* of a list that is exported: export_is_list() of the database */
 };
 
-/* Members whose words a field has, those of the first weigh most in the rank. */
-struct schema_text {
-    struct bytes members[SCHEMA_TEXT_MEMBERS_MOST];
-    size_t count;
-    struct bytes language; /* of PostgreSQL's configurations */
-};
-
 /* The names of the members from a content to a value within. */
 struct schema_path {
     struct bytes members[SCHEMA_PATH_MOST];
     size_t count;
+};
+
+/* Members whose words a field has, those of the first weigh most in the rank. */
+struct schema_text {
+    struct bytes members[SCHEMA_TEXT_MEMBERS_MOST]; /* of the content */
+    const struct schema_path
+        *paths[SCHEMA_TEXT_MEMBERS_MOST]; /* from there to the text; NULL: it is the member */
+    size_t count;
+    struct bytes language; /* of PostgreSQL's configurations */
 };
 
 /* A member of an item's content whose value is stored in a column of the item's side table, or a text. */

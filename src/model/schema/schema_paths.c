@@ -15,6 +15,20 @@ static bool read_name(struct schema_reader *reader, struct schema_node node, str
     return true;
 }
 
+bool schema_paths_read_list(struct schema_reader *reader, struct schema_node node, struct schema_path *path)
+{
+    const struct json *list = node.value;
+    if (list->kind != JSON_ARRAY || list->is_shallow || !list->count || list->count > SCHEMA_PATH_MOST)
+        return schema_reader_refuse(reader, node.path,
+                                    "A list of 1 to 8 names is expected, from the content to the member.");
+    for (const struct json *one = list->first; one; one = one->next) {
+        struct schema_node at = {arena_printf(reader->arena, "%s[%zu]", node.path, path->count), one};
+        if (!read_name(reader, at, path))
+            return false;
+    }
+    return true;
+}
+
 /* A language, and what it is narrowed to, as PostgreSQL names its collations of ICU: "de", "de-AT",
  * "zh-Hant".
  */
@@ -65,11 +79,9 @@ bool schema_paths_read(struct schema_reader *reader, struct schema_node node, st
         return schema_reader_refuse(
             reader, node.path,
             "The member at is expected: a list of 1 to 8 names, from the content to the member.");
-    for (const struct json *one = list->first; one; one = one->next) {
-        struct schema_node at = {arena_printf(reader->arena, "%s.at[%zu]", node.path, path->count), one};
-        if (!read_name(reader, at, path))
-            return false;
-    }
+    if (!schema_paths_read_list(
+            reader, (struct schema_node){arena_printf(reader->arena, "%s.at", node.path), list}, path))
+        return false;
     bool is_plain = path->count == 1 && bytes_equal(path->members[0], field->name);
     field->path = is_plain ? NULL : path;
     return true;

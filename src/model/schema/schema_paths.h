@@ -11,6 +11,9 @@
 /* Sets the type and the path of the field, whose name is known. */
 MUST_USE bool schema_paths_read(struct schema_reader *reader, struct schema_node node,
                                 struct schema_field *field);
+/* A list of names that leads to a member; false: it is none, which is recorded. */
+MUST_USE bool schema_paths_read_list(struct schema_reader *reader, struct schema_node node,
+                                     struct schema_path *path);
 /* Do both lead to the same members?  NULL: to the member with the name of the field. */
 bool schema_paths_are_same(const struct schema_path *one, const struct schema_path *other);
 

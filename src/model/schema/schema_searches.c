@@ -7,6 +7,7 @@
 
 #include "edge/json/json.h"
 #include "model/document/item.h"
+#include "model/schema/schema_paths.h"
 
 static int compare_searches(const void *a, const void *b)
 {
@@ -164,13 +165,25 @@ static bool read_language(struct schema_reader *reader, struct schema_node node,
                                 "A language of PostgreSQL is expected, as english, or simple.");
 }
 
+/* A member of the content, or a list of names that leads to one within. */
 static bool read_member(struct schema_reader *reader, struct schema_node node, struct schema_text *words)
 {
+    if (node.value->kind == JSON_ARRAY) {
+        struct schema_path *path = ARENA_NEW(reader->arena, struct schema_path);
+        if (!schema_paths_read_list(reader, node, path))
+            return false;
+        for (size_t i = 0; i < words->count; i++)
+            if (words->paths[i] && schema_paths_are_same(words->paths[i], path))
+                return schema_reader_refuse(reader, node.path, "Each member is named once.");
+        words->paths[words->count] = path;
+        words->members[words->count++] = path->members[0];
+        return true;
+    }
     if (node.value->kind != JSON_STRING || !schema_is_field_name(node.value->value))
         return schema_reader_refuse(
             reader, node.path, "The name of a member is expected: a letter, then letters, digits and '_'.");
     for (size_t i = 0; i < words->count; i++)
-        if (bytes_equal(words->members[i], node.value->value))
+        if (!words->paths[i] && bytes_equal(words->members[i], node.value->value))
             return schema_reader_refuse(reader, node.path, "Each member is named once.");
     words->members[words->count++] = node.value->value;
     return true;
@@ -203,6 +216,7 @@ bool schema_texts_are_same(const struct schema_text *one, const struct schema_te
         return one == other;
     bool are_same = one->count == other->count && bytes_equal(one->language, other->language);
     for (size_t i = 0; are_same && i < one->count; i++)
-        are_same = bytes_equal(one->members[i], other->members[i]);
+        are_same = bytes_equal(one->members[i], other->members[i]) &&
+                   schema_paths_are_same(one->paths[i], other->paths[i]);
     return are_same;
 }

@@ -3,6 +3,7 @@
 #include "operation/documents/find_marks.h"
 
 #include "edge/crypto/crypto.h"
+#include "model/schema/schema_paths.h"
 #include "model/schema/search.h"
 #include "operation/documents/find_where.h"
 
@@ -72,16 +73,46 @@ static struct bytes text_of(struct arena *arena, const struct json *value)
     return builder_take(&text, arena);
 }
 
-static void add_member(struct arena *arena, struct marked_texts *texts, size_t item, struct bytes name,
-                       const struct json *value)
+static void add_member(struct marked_texts *texts, size_t item, struct bytes name, struct bytes whole)
 {
-    struct bytes text = cut(text_of(arena, value), TEXT_MOST);
+    struct bytes text = cut(whole, TEXT_MOST);
     if (!text.size || text.size > texts->room)
         return;
     texts->room -= text.size;
     builder_add_bytes(&texts->array, bytes_of(texts->count ? "," : "["));
     json_add_string(&texts->array, text);
     texts->list[texts->count++] = (struct marked_text){item, name};
+}
+
+/* What the path leads to: a string, or the strings of a list. */
+static struct bytes text_at(struct arena *arena, const struct schema_path *path, struct bytes content)
+{
+    struct schema_field field = {.path = path, .is_list = true};
+    const struct json *const *values;
+    size_t count = 0;
+    struct builder text = {0};
+    bool is_there = schema_paths_follow(arena, &field, content, &values, &count);
+    field.is_list = false;
+    if (!is_there && !schema_paths_follow(arena, &field, content, &values, &count))
+        return NO_BYTES;
+    for (size_t i = 0; i < count && text.size <= TEXT_MOST; i++) {
+        if (values[i]->kind != JSON_STRING)
+            continue;
+        builder_add_bytes(&text, bytes_of(text.size ? "\n" : ""));
+        builder_add_bytes(&text, cut(values[i]->value, TEXT_MOST));
+    }
+    return builder_take(&text, arena);
+}
+
+/* "body.text": no member that has its own name has a dot in it. */
+static struct bytes name_of(struct arena *arena, const struct schema_path *path)
+{
+    struct builder name = {0};
+    for (size_t i = 0; i < path->count; i++) {
+        builder_add_bytes(&name, bytes_of(i ? "." : ""));
+        builder_add_bytes(&name, path->members[i]);
+    }
+    return builder_take(&name, arena);
 }
 
 static void add_item(struct arena *arena, struct marked_texts *texts, const struct search_condition *match,
@@ -91,10 +122,14 @@ static void add_item(struct arena *arena, struct marked_texts *texts, const stru
     struct json *root;
     if (!json_is_tree(arena, content, DEPTH_MOST, 2, &root) || root->kind != JSON_OBJECT)
         return;
-    for (size_t m = 0; m < words->count && m < MEMBERS_MOST; m++)
-        for (const struct json *one = root->first; one; one = one->next)
+    for (size_t m = 0; m < words->count && m < MEMBERS_MOST; m++) {
+        const struct schema_path *path = words->paths[m];
+        if (path)
+            add_member(texts, item, name_of(arena, path), text_at(arena, path, content));
+        for (const struct json *one = root->first; one && !path; one = one->next)
             if (bytes_equal(one->name, words->members[m]))
-                add_member(arena, texts, item, one->name, one);
+                add_member(texts, item, one->name, text_of(arena, one));
+    }
 }
 
 /* --- excerpts ------------------------------------------------------------------------------------ */
