@@ -16,10 +16,10 @@
 #include "segment/slots.h"
 
 enum {
-    PAUSE_MS = 50,       /* from a change to the evaluation */
+    PAUSE_MS = 50,       /* between two evaluations of a search */
     RETRY_MS = 1000,     /* after a failure that may be over then */
     REFUSED_MS = 10000,  /* after a refusal: the schema may have changed */
-    WAKE_LEAST_MS = 5,   /* between two looks at what is due */
+    WAKE_LEAST_MS = 1,   /* until what is due is looked at: it may be touched by several listeners */
     PATIENCE_MS = 30000, /* for an answer */
     ANSWER_MOST = 8 << 20,
     BUCKETS = 4096,
@@ -58,7 +58,7 @@ struct live_search {
     /* --- evaluation */
     struct live_search_list *list; /* in which it waits; NULL: in none */
     struct live_search *next, *previous;
-    int64_t due_ms;
+    int64_t due_ms, begun_ms;
     struct fcgi_ask *ask;
     bool is_touched;      /* while it was asked for */
     bool is_told;         /* its listeners are being flushed */
@@ -111,11 +111,6 @@ static void wake_at(struct live_searches *searches, int64_t wake_ms)
     events_timer_start(searches->timer, wait_ms < WAKE_LEAST_MS ? WAKE_LEAST_MS : wait_ms);
 }
 
-static bool queue_is_empty(const struct live_search_queue *queue)
-{
-    return !queue->due.first && !queue->resting.first;
-}
-
 static void unlist(struct live_searches *searches, struct live_search_queue *queue)
 {
     *(queue->previous ? &queue->previous->next : &searches->first) = queue->next;
@@ -142,7 +137,7 @@ static void leave_list(struct live_search *search)
     *(search->next ? &search->next->previous : &search->list->last) = search->previous;
     search->next = search->previous = NULL;
     search->list = NULL;
-    if (queue_is_empty(queue) && queue->is_listed)
+    if (!queue->due.first && !queue->resting.first && queue->is_listed)
         unlist(search->audience->all->searches, queue);
 }
 
@@ -163,7 +158,8 @@ static void enter_list(struct live_search *search, struct live_search_list *list
 
 static void wait_for_turn(struct live_search *search)
 {
-    enter_list(search, &search->audience->searches.due, clock_monotonic_ms() + PAUSE_MS);
+    int64_t now_ms = clock_monotonic_ms(), next_ms = search->begun_ms + PAUSE_MS;
+    enter_list(search, &search->audience->searches.due, next_ms > now_ms ? next_ms : now_ms);
 }
 
 static void rest(struct live_search *search, int64_t rest_ms)
@@ -367,6 +363,7 @@ static void ask(struct live_search *search)
     };
     leave_list(search);
     search->begun++;
+    search->begun_ms = clock_monotonic_ms();
     search->ask =
         fcgi_ask_begin(searches->parts.events, &(struct fcgi_ask_options){.path = next_worker(searches, path),
                                                                           .parameters = parameters,

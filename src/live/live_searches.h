@@ -1,7 +1,7 @@
 /* live_searches: searches that listeners follow (live.md, "Searches").
  *
  * Equal searches of listeners with equal rights are one: a worker evaluates it, as the operation `find` of
- * one of them, after a change of what it follows and a pause, in which further changes cost nothing.  The
+ * one of them, after a change of what it follows; changes in the pause behind that are taken together.  The
  * page is compared with the former one, and each listener gets the difference, or the whole page when it has
  * none of the last ones.  A listener that reads slowly costs no memory: what it has not got is written when
  * it reads.

@@ -5,7 +5,8 @@ import pytest
 
 from manager import Manager
 from schema import Schemas
-from stack import SOURCE, refused
+from stack import SOURCE, refused, wait_until
+from test_live_find import Follower, found_by
 from test_sealed_move import furnish
 from vault import create
 
@@ -187,3 +188,18 @@ def test_each_row_has_its_test():
 @pytest.mark.parametrize('row, test', zip(ROWS, TESTS), ids=[test.__name__ for test in TESTS])
 def test_a_row_of_the_table(vault, row, test):
     test(vault)
+
+
+def test_followed_searches(vault):
+    """Live events find and refuse what `find` does."""
+    searches = [{'c': 'Note', 'i': 'Hashed', 'where': is_('mail', 'eq', 'm3'), 'want': 'items'}, {'c': 'Veil', 'i': 'Hashed', 'id': {'t': 'in', 'v1': ['n2', 'n9']}},
+                {'c': 'Veil', 'i': 'Clear', 'where': is_('room', 'eq', 'hall'), 'order': '-at', 'want': 'docs', 'limit': 2}, {'c': 'Veil', 'i': 'Hashed', 'id': {'t': 'sw', 'v1': 'n'}}]
+    follower = Follower(vault, *searches, ns='vault')
+    for change in (lambda: None, lambda: vault.put('vault', *({'c': name, 'id': 'n9', 'items': [{'c': 'Hashed', 'j': {'mail': 'm3'}}, {'c': 'Clear', 'j': {'at': 9, 'room': 'hall'}}]} for name in CLASSES)),
+                   lambda: vault.put('vault', *({'c': name, 'id': 'n9', 'delete': True} for name in CLASSES))):
+        change()
+        for number, search in enumerate(searches[:3]):
+            follower.wait_for_page(number, found_by(vault, 'vault', search))
+        wait_until(lambda: 3 in follower.pages, what='the refusal')
+        assert follower.pages[3]['code'] == 'OENCRYPTED'
+    follower.close()
