@@ -16,7 +16,7 @@
 
 #include "segment/segment.h"
 
-enum { BOARD_LAYOUT = 39 }; /* raised when any tenant changes */
+enum { BOARD_LAYOUT = 40 }; /* raised when any tenant changes */
 
 /* Bytes of the whole segment. */
 size_t board_size(const struct board_sizes *sizes);
