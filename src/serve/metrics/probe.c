@@ -189,7 +189,7 @@ static void add_requests(struct builder *out, const struct segment *segment)
             if (counts.counts[class])
                 builder_printf(out, "stampd_answers_total{ns=\"%s\",op=\"%s\",class=\"%.*s\"} %llu\n",
                                counts.ns, counts.what, class ? 1 : 4,
-                               class ? REQUEST_COUNTS_CLASSES + class - 1 : "done",
+                               class ? &REQUEST_COUNTS_CLASSES[class - 1] : "done",
                                (unsigned long long)counts.counts[class]);
     }
 }
