@@ -1,25 +1,36 @@
 /* proof: a message in the log, which nobody reads. */
 #include "store/proof.h"
 
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "edge/pg/pg_pipeline.h"
 
-/* The log was replayed to where the timeline of a server begins that was a standby and has taken over. */
+/* The log was replayed to where the timeline of a server begins that was a standby and has taken over.  No
+ * operators: each that a session uses costs it memory for a part of the catalogs. */
 #define HISTORY                                                                                              \
     "(select system_identifier from pg_catalog.pg_control_system()),"                                        \
-    " ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint,"                      \
-    " coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint,"                                                \
-    " (pg_current_wal_insert_lsn() - '0/0')::bigint"
+    " pg_walfile_name(pg_current_wal_insert_lsn()), pg_last_wal_replay_lsn(), pg_current_wal_insert_lsn()"
 
 /* A transaction that writes no log is not waited for, hence the message. */
 static const struct pg_statement prove = {
     "proof", "select " HISTORY ", pg_logical_emit_message(true, 'stampd', ''), " PROOF_SYNCHRONOUS, 0};
 static const struct pg_statement look = {"lineage", "select " HISTORY, 0};
 
+enum { TIMELINE_BYTES = 4 };
+
+/* The name of a file of the log begins with the digits of the timeline. */
+static uint32_t timeline_of(struct bytes file)
+{
+    uint32_t timeline = 0;
+    for (size_t i = 0; i < TIMELINE_BYTES && 2 * i + 1 < file.size; i++)
+        timeline = timeline << 8 | (uint32_t)hex_byte(file.data + 2 * i);
+    return timeline;
+}
+
 static void take_met(const struct pg_result *row, struct lineage_met *met_r)
 {
     met_r->system = (uint64_t)pg_get_i64(row, 0, 0);
-    met_r->timeline = (uint32_t)pg_get_i64(row, 0, 1);
+    met_r->timeline = timeline_of(pg_get_text(row, 0, 1));
     met_r->start = (uint64_t)pg_get_i64(row, 0, 2);
     met_r->position = (uint64_t)pg_get_i64(row, 0, 3);
 }
