@@ -3,6 +3,7 @@ import pytest
 
 from cell import Cluster, create
 from listener import Listener
+from manager import Manager
 from stack import Stack, refused, run_program, wait_until
 from test_attachment_http import fetch, store
 
@@ -56,7 +57,10 @@ def test_files_and_tasks(stack, west):
     assert fetch(stack, 'Note/file/file/picture', ns='far').content == b'far away'
     assert (stack.path / 'files/stampd_far@west').is_dir()
     west.psql('far', "select task_create('put', %s)", ('{"docs": [{"c": "Note", "id": "task", "items": [{"c": "N", "j": 5}]}]}',))
-    wait_until(lambda: stack.get('far', (NAME[0], 'task'))['v'], what='the task')
+    manager = Manager(stack, 'far')
+    (task,) = manager.due()
+    assert manager.run(task)['result'] == 'done'
+    assert value(stack, 'far', 'task') == 5
 
 
 def test_commands_find_the_cell(stack, west, tmp_path):
