@@ -22,6 +22,7 @@ KEYS, CLIENTS = 24, 6
 PORT = 7412
 NARROW_MB, WIDE_MB = 1, 8
 LEVELLED = 0.3
+AGAIN_S = 20  # so long after a cut a host may still wait for an answer of z, as TCP sends again ever later
 
 
 class Door(threading.Thread):
@@ -225,7 +226,7 @@ class Hosts:
         # Cuts are mended together; nobody but the host itself knows when it has heard of z again.
         touched = self.members if kind in (self.part, self.cut_from_z, self.cut_from_all) else [member]
         for one in touched:
-            one.apart_until = max(one.apart_until, time.monotonic() + seconds + 6)
+            one.apart_until = max(one.apart_until, time.monotonic() + seconds + AGAIN_S)
         return time.monotonic() + seconds, mend, member
 
 

@@ -3,10 +3,12 @@
 A deed: (kind, key, value, ttl, start, end, result, host): times in seconds; `end` and `ttl` as the client knows them.  Kinds: insert (SET NX), change (SET XX),
 touch (PEXPIRE), remove (DEL), read (GET).  Results: done; found (read: `value`; insert: there is another one); absent; full; unknown: it may have happened, or
 happen until `end` + LATE_S.  No two insertions and changes have the same value."""
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 
 LATE_S = 4.5  # a question lives so long, and its host a little longer
-EARLY_S = 1.0  # a record may end so much earlier: by the delays of its way through several hosts
+NEAR_S = 40.0  # what began so long before has ended, but for touches
+EARLY_S = 3.0  # a record may end so much earlier: by the delays of its way through several hosts
 
 
 class Deed:
@@ -43,6 +45,16 @@ def judge(deeds):
         yield from judge_key(found)
 
 
+class Line:
+    """Deeds by their begin."""
+
+    def __init__(self, deeds):
+        self.deeds, self.starts = deeds, [deed.start for deed in deeds]
+
+    def near(self, deed):
+        return self.deeds[bisect_left(self.starts, deed.start - NEAR_S):bisect_right(self.starts, deed.end)]
+
+
 def latest_end(write, deeds):
     """No record with this value is there later."""
     touches = [deed.last + deed.ttl for deed in deeds if deed.may_touch() and deed.last >= write.start]
@@ -56,10 +68,14 @@ def earliest_end(write, deeds, by):
 
 
 def judge_key(deeds):
+    """Sorted by their begin."""
     writes = {deed.value: deed for deed in deeds if deed.may_write()}
-    removals = [deed for deed in deeds if deed.may_remove()]
-    sure = [deed for deed in deeds if deed.may_write() and deed.result == 'done']
+    all_removals, all_sure = Line([deed for deed in deeds if deed.may_remove()]), Line([deed for deed in deeds if deed.may_write() and deed.result == 'done'])
+    movers = Line([deed for deed in deeds if deed.may_touch() or deed.may_write()])
     for deed in deeds:
+        if deed.result not in ('found', 'absent') and not (deed.kind == 'insert' and deed.result == 'done'):
+            continue
+        removals, sure, near = all_removals.near(deed), all_sure.near(deed), movers.near(deed)
         says_found = deed.result == 'found'
         says_absent = deed.result == 'absent' or (deed.kind == 'insert' and deed.result == 'done')
         if says_found:
@@ -67,7 +83,7 @@ def judge_key(deeds):
             if not write or write.start > deed.end:
                 yield 'from nowhere', 'nobody has written this before', [deed]
                 continue
-            if deed.start > latest_end(write, deeds):
+            if deed.start > latest_end(write, near):
                 yield 'after its end', '', [write, deed]
             later = [one for one in [*sure, *removals] if one.result == 'done' and one is not write and one.start > write.last and one.end < deed.start]
             if later:
@@ -78,6 +94,6 @@ def judge_key(deeds):
                     continue
                 if any(one.last >= write.start and one.start <= deed.end for one in removals):
                     continue
-                if deed.end < earliest_end(write, deeds, deed.end):
+                if deed.end < earliest_end(write, near, deed.end):
                     yield 'false absence', '', [write, deed]
                     break
