@@ -16,7 +16,7 @@ create table stampd.collection (
 );
 comment on table stampd.collection is 'The collections of the schema that is applied; a trigger of table schema keeps it.';
 comment on column stampd.collection.number is 'Another declaration under the same name has another number: its members are others.';
-comment on column stampd.collection.keys is 'Properties, each Item.member, of singletons.';
+comment on column stampd.collection.keys is 'Properties, each Item.member, of singletons; or Item: the keys of its items, which are a list.';
 comment on column stampd.collection.is_list is 'The property is a list; the document is a member under each of its elements.';
 comment on column stampd.collection.is_ready is 'The documents that were there before are members too.';
 comment on column stampd.collection.floor is 'Departures of this transaction and older ones may be purged.';
@@ -87,9 +87,9 @@ grant select on stampd.unique_property to stampd;
 create function stampd.follow_schema() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 begin
   create temp table declared on commit drop as
-    select c.key as class, kind.key as kind, p.key as name, coalesce((p.value ->> 'list')::boolean, false) as is_list,
+    select c.key as class, kind.key as kind, p.key as name, coalesce((p.value ->> 'list')::boolean, p.value -> 'keys' is not null) as is_list,
            coalesce((p.value ->> 'mutable')::boolean, false) as is_mutable, coalesce((p.value ->> 'global')::boolean, false) as is_global,
-           array(select json_array_elements_text(p.value -> 'key')) as keys
+           case when p.value -> 'keys' is null then array(select json_array_elements_text(p.value -> 'key')) else array[p.value ->> 'keys'] end as keys
       from json_each(new.content::json -> 'classes') c
       cross join lateral (values ('collections'), ('unique')) kind(key)
       cross join lateral json_each(coalesce(c.value -> kind.key, '{}')) p;
@@ -164,6 +164,15 @@ end $$;
 comment on function stampd.property_json(text, text, text, boolean) is
   'The member Item.member of a document; null: there is none.  In an encrypted namespace, of a value that is only compared, its hash.';
 
+create function stampd.property_item_keys(of_class text, of_id text, of_iclass text) returns setof text language plpgsql stable as $$
+begin
+  return query select case when starts_with(i.content, '~') then stampd.export_object(i.content) ->> '~' else i.key end
+    from stampd.item i
+    where i.class = of_class and i.id = of_id and i.iclass = of_iclass and i.key <> '' and i.content is not null and not i.raw;
+end $$;
+comment on function stampd.property_item_keys(text, text, text) is
+  'The keys of the items of a class in a document; in an encrypted namespace their hashes, null: none is shown.';
+
 create function stampd.property_joined(class text, id text, keys text[]) returns text
   language plpgsql stable as $$
 declare
@@ -193,7 +202,10 @@ create function stampd.member_values(of_class text, ids text[]) returns table (c
     cross join lateral (
       select stampd.property_joined(of_class, d.id, c.keys) as value where not c.is_list
       union
-      select stampd.property_text(e) from stampd.export_elements(stampd.property_json(of_class, d.id, c.keys[1], true)) e where c.is_list
+      select stampd.property_text(e) from stampd.export_elements(stampd.property_json(of_class, d.id, c.keys[1], true)) e
+        where c.is_list and strpos(c.keys[1], '.') > 0
+      union all
+      select k from stampd.property_item_keys(of_class, d.id, c.keys[1]) k where c.is_list and strpos(c.keys[1], '.') = 0
     ) v where v.value is not null
 $$;
 comment on function stampd.member_values(text, text[]) is 'In which collections these documents are, by their present contents.';
@@ -317,5 +329,6 @@ create trigger renew_epoch after truncate on stampd.doc
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.property_text(json), stampd.property_text_long(text), stampd.property_texts(json), stampd.property_json(text, text, text, boolean),
+  stampd.property_item_keys(text, text, text),
   stampd.property_joined(text, text, text[]), stampd.member_values(text, text[]), stampd.member_write(text, text[], bigint)
   to stampd;

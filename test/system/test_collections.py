@@ -11,7 +11,7 @@ from collected import Collected
 from holder import Copy
 from schema import Schemas
 from signed_texts import read_signed, sign
-from stack import SOURCE, Problem, refused, wait_until
+from stack import SOURCE, Problem, refused, stampctl, wait_until
 
 STACK = {'workers': 3, 'postgres': {'wal_writer_delay': '10s'}}
 
@@ -129,6 +129,54 @@ def test_all_of_a_class_is_followed_with_its_deletions(stack, schemas):
         assert refused(code, stack.put, 'lab', {'c': 'Article', 'id': 'a', 'items': [wrong]})
     assert refused('ACONTENT', stack.put, 'lab', {'c': 'Article', 'id': 'd', 'items': [{'c': 'Main', 'j': {'title': 'alone'}}]})
     schemas.apply('lab', {'Person': PERSON})
+
+
+@pytest.fixture
+def teams(stack, schemas):
+    """Documents of before the declaration are in it too."""
+    stack.put('lab', {'c': 'Team', 'id': 'old', 'items': [{'c': 'Member', 'k': 'ann', 'j': {}}, {'c': 'Other', 'k': 'eve', 'j': {}}]})
+    team = {'items': {'Member': {}, 'Other': {}, 'Raw': {'raw': True}, 'Main': {'singleton': True}}, 'collections': {'of': {'keys': 'Member', 'mutable': True}, 'kept': {'keys': 'Other'}}}
+    schemas.apply('lab', {'Person': PERSON, 'Team': team})
+    yield lambda account, **more: stack.op('lab', 'collection', {'c': 'Team', 'collection': more.pop('collection', 'of'), 'value': account, 'want': 'ids', **more})['out']
+    schemas.apply('lab', {'Person': PERSON})
+
+
+def test_the_keys_of_items_are_a_collection(stack, schemas, teams):
+    """What is shared with me, without a second list."""
+    def team(name, *items, **more):
+        return stack.put('lab', {'c': 'Team', 'id': name, 'items': list(items), **more})
+
+    def member(key, **content):
+        return {'c': 'Member', 'k': key, 'j': content}
+
+    def ids(account, **more):
+        return [id_ for id_, _ in teams(account, **more)['ids']]
+    assert ids('ann') == ['old'] and ids('eve') == [] and ids('eve', collection='kept') == ['old']
+    token = teams('bob')['token']
+    version = team('red', member('ann', role='chief'), member('bob'), {'c': 'Raw', 'k': 'eve', 's': 'x'}, {'c': 'Main', 'j': {'Member': 'eve'}})
+    assert ids('ann') == ['old', 'red'] and ids('eve') == [] and teams('bob', token=token)['ids'] == [['red', version]]
+    team('red', {'c': 'Member', 'k': 'ann', 'del': True})
+    gone = teams('bob', token=token)
+    assert ids('ann') == ['old'] and [id_ for id_, _ in gone['ids']] == ['red'] and gone['left'] == []
+    version = team('red', {'c': 'Member', 'k': 'bob', 'j': None})
+    assert teams('bob', token=gone['token'])['left'] == [['red', version]]
+    refused('AFIXED', team, 'old', {'c': 'Other', 'k': 'eve', 'del': True})
+    for key in ('é' * 100, 'Member.x', "it's", '1'):
+        team('odd', member(key))
+        assert ids(key) == ['odd']
+    assert ids(1) == ['odd'], 'as a number is written'
+    team('odd', delete=True)
+    assert ids('1') == []
+    assert 'collection of Member, list, mutable' in stack.admin('schema', 'show', 'lab').out
+
+
+@pytest.mark.parametrize('collection', [{'keys': 'Main'}, {'keys': 'Raw'}, {'keys': 'None'}, {'keys': ''}, {'keys': 1}, {'keys': ['Member']}, {'keys': None}, {'keys': 'Member.x'},
+                                        {'keys': 'Member', 'key': ['Main.x']}, {'keys': 'Member', 'list': True}, {}])
+def test_a_declaration_of_keys_that_cannot_be(tmp_path, collection):
+    path = tmp_path / 'schema.json'
+    items = {'Main': {'singleton': True}, 'Member': {}, 'Raw': {'raw': True}}
+    path.write_text(json.dumps({'classes': {'Team': {'items': items, 'collections': {'of': collection}}}}))
+    assert 'classes.Team.collections.of' in stampctl('schema', 'check', path, status=1).error
 
 
 def test_another_item_of_the_document_is_a_change_too(lab):

@@ -11,6 +11,7 @@ import bad_network  # the package for Python is in its path
 import stampd
 from door_client import Client
 from manager import Manager
+from schema import Schemas
 from stack import Problem, comparable, refused
 
 pytestmark = pytest.mark.plain
@@ -330,6 +331,22 @@ def test_it_is_no_way_into_what_a_rule_protects(team, ann, bob):
     ann.puts({**named(plan), 'items': [{'c': 'Info', 'j': {'team': name.split('/', 1)[1]}}]})
     assert bob.reads(plan), 'what the team shares'
     refused('AARG', ask, team, 'task', {'op': 'membership', 'param': {'join': sent['invitation']}}, ann.token)
+
+
+def test_who_joins_finds_the_document_among_those_that_are_shared(team, ann, bob, tmp_path):
+    """The keys of the members are a collection: what an invitation and an expulsion change is all that it needs."""
+    Schemas(team, tmp_path).apply('team', {'Team': {'items': {'Member': {}}, 'collections': {'of': {'keys': 'Member', 'mutable': True}}}})
+
+    def shared(person, account=None, **more):
+        return ask(team, 'collection', {'c': 'Team', 'collection': 'of', 'value': account or person.id, 'want': 'ids', **more}, person.token)
+    name = founds(ann)
+    id, token = name.split('/', 1)[1], shared(bob)['token']
+    bob.joins(ann.invites(name))
+    found = shared(bob, token=token)
+    assert [one for one, _ in found['ids']] == [id] and id in [one for one, _ in shared(ann)['ids']]
+    assert shared(Person(team), bob.id)['ids'] == [], 'a stranger sees nothing of it'
+    ann.puts({**named(name), 'items': [{'c': 'Member', 'k': bob.id, 'del': True}]})
+    assert [one for one, _ in shared(bob, token=found['token'])['left']] == [id]
 
 
 def test_a_namespace_that_is_read_only_and_repetitions(team, ann, bob):

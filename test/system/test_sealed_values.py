@@ -15,7 +15,7 @@ STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings':
 PLANTED = 'marzipan-4402'
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True}, 'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
-                          'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}},
+                          'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}, 'noted': {'keys': 'Note', 'mutable': True}},
           'unique': {'mail': {'key': ['Main.mail']}}, 'maxLife': 'Main.until'}
 SESSION = 'a-session-of-the-vault'
 POINT = 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4'
@@ -44,7 +44,7 @@ def log_of(stack):
 def vault(stack, tmp_path_factory):
     stack.set(site_key_file=new_site_key(stack))
     create(stack)
-    stack.put('vault', person('old', team='written before', mail='old@example.org'))
+    stack.put('vault', person('old', team='written before', mail='old@example.org'), {'c': 'Person', 'id': 'old', 'items': [{'c': 'Note', 'k': 'of old', 'j': {}}]})
     Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('vault', {'Person': PERSON})
     return stack
 
@@ -62,6 +62,17 @@ def test_values_of_every_kind_are_found_and_nothing_else(vault, value):
     assert members(vault, 'team', value) == [] and members(vault, 'team', 'another') == ['one', 'two']
     vault.put('vault', {'c': 'Person', 'id': 'two', 'delete': True})
     assert members(vault, 'team', 'another') == ['one']
+
+
+def test_keys_of_items(vault):
+    """Whether their documents were there before or not."""
+    note = {'c': 'Note', 'k': f'{PLANTED} key', 'j': {'x': 1}}
+    assert members(vault, 'noted', 'of old') == ['old']
+    vault.put('vault', {**person('n'), 'items': [note, {**note, 'k': 'other'}]})
+    assert members(vault, 'noted', note['k']) == members(vault, 'noted', 'other') == ['n'] and members(vault, 'noted', 'of') == []
+    assert PLANTED not in dump(vault)
+    vault.put('vault', {**person('n'), 'items': [{'c': 'Note', 'k': note['k'], 'del': True}]})
+    assert members(vault, 'noted', note['k']) == [] and members(vault, 'noted', 'other') == ['n']
 
 
 def test_lists_and_several_properties(vault):

@@ -338,8 +338,8 @@ static bool is_followed(struct planning *planning, const struct schema_class *cl
     builder_printf(text, "%.*s.%.*s %s", (int)class->name.size, class->name.data, (int)name.size, name.data,
                    kind);
     for (size_t i = 0; i < count; i++)
-        builder_printf(text, " %.*s.%.*s", (int)keys[i].item->name.size, keys[i].item->name.data,
-                       (int)keys[i].member.size, keys[i].member.data);
+        builder_printf(text, " %.*s%s%.*s", (int)keys[i].item->name.size, keys[i].item->name.data,
+                       keys[i].member.size ? "." : "", (int)keys[i].member.size, keys[i].member.data);
     for (size_t i = 0; i < planning->catalog.followed_count; i++)
         if (bytes_equal(planning->catalog.followed[i], builder_bytes(text)))
             return true;

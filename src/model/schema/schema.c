@@ -294,6 +294,12 @@ static void schema_add_items(struct builder *text, const struct schema_class *cl
     builder_add_text(text, "}");
 }
 
+static void add_item_keys(struct builder *text, const struct schema_item *item)
+{
+    schema_add_name(text, BYTES("keys"));
+    builder_printf(text, "\"%.*s\"", (int)item->name.size, item->name.data);
+}
+
 static void add_collections(struct builder *text, const struct schema_class *class)
 {
     if (!class->collection_count)
@@ -304,8 +310,12 @@ static void add_collections(struct builder *text, const struct schema_class *cla
         const struct schema_collection *collection = &class->collections[i];
         schema_add_name(text, collection->name);
         builder_add_text(text, "{");
-        schema_add_keys(text, collection->keys, collection->key_count);
-        add_flag(text, "list", collection->is_list);
+        bool is_by_keys = !collection->keys[0].member.size;
+        if (is_by_keys)
+            add_item_keys(text, collection->keys[0].item);
+        else
+            schema_add_keys(text, collection->keys, collection->key_count);
+        add_flag(text, "list", collection->is_list && !is_by_keys);
         add_flag(text, "mutable", collection->is_mutable);
         builder_add_text(text, "}");
     }

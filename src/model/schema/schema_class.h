@@ -119,13 +119,14 @@ struct schema_item {
     struct bytes content_text;            /* as JSON */
 };
 
-/* A member of a singleton's content. */
+/* A member of a singleton's content; of a collection by keys, the keys of a list of items: no member. */
 struct schema_property {
     const struct schema_item *item;
-    struct bytes member;
+    struct bytes member; /* empty: the keys of the items */
 };
 
-/* Groups documents of the class that share the values of the keys; a list: each of its elements. */
+/* Groups documents of the class that share the values of the keys; a list: each of its elements.  The only
+ * property of a collection by the keys of items is a list. */
 struct schema_collection {
     struct bytes name;
     struct schema_property keys[SCHEMA_KEYS_MOST];

@@ -235,17 +235,39 @@ static bool is_property_name(struct schema_reader *reader, struct schema_node no
                                 "A name is a letter, then up to 25 letters, digits and '_'.");
 }
 
+/* "keys":"Item": the keys of its items, which are JSON and no singletons. */
+static bool read_item_keys(struct schema_reader *reader, struct schema_node object,
+                           const struct schema_class *class, struct schema_collection *collection)
+{
+    const struct json *member = json_member(object.value, "keys");
+    struct schema_node node = schema_reader_member(reader, object, member);
+    const struct schema_item *item =
+        member->kind == JSON_STRING ? schema_find_item(class, member->value) : NULL;
+    if (json_member(object.value, "key") || json_member(object.value, "list"))
+        return schema_reader_refuse(reader, node.path, "Beside keys neither key nor list is expected.");
+    if (!item || item->is_singleton || item->is_raw)
+        return schema_reader_refuse(reader, node.path,
+                                    "An item that is declared here is expected: JSON, and no singleton.");
+    collection->keys[0] = (struct schema_property){item, BYTES("")};
+    collection->key_count = 1;
+    collection->is_list = true;
+    return true;
+}
+
 static bool read_collection(struct schema_reader *reader, struct schema_node node,
                             const struct schema_class *class, struct schema_collection *collection)
 {
-    static const char *const members[] = {"key", "list", "mutable", NULL};
+    static const char *const members[] = {"key", "keys", "list", "mutable", NULL};
     collection->name = node.value->name;
     if (!is_property_name(reader, node) ||
-        !schema_reader_is_object(reader, node, "An object with key, list and mutable is expected.") ||
+        !schema_reader_is_object(reader, node, "An object with key or keys, list and mutable is expected.") ||
         !schema_reader_has_only(reader, node, members) ||
         !schema_reader_flag(reader, node, "list", &collection->is_list) ||
-        !schema_reader_flag(reader, node, "mutable", &collection->is_mutable) ||
-        !schema_read_read_keys(reader, node, class, collection->keys, &collection->key_count))
+        !schema_reader_flag(reader, node, "mutable", &collection->is_mutable))
+        return false;
+    if (json_member(node.value, "keys"))
+        return read_item_keys(reader, node, class, collection);
+    if (!schema_read_read_keys(reader, node, class, collection->keys, &collection->key_count))
         return false;
     if (collection->is_list && collection->key_count > 1)
         return schema_reader_refuse(reader, node.path, "A collection by the elements of a list has one key.");

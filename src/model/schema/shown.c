@@ -164,6 +164,20 @@ static bool shown_is_same(const struct schema_property *one, const struct schema
     return one->item == other->item && bytes_equal(one->member, other->member);
 }
 
+/* The key of an item by whose keys documents are found: as a member without a name. */
+static void add_key(struct showing *showing, struct bytes key)
+{
+    for (size_t i = 0; i < showing->class->collection_count; i++) {
+        const struct schema_property *property = &showing->class->collections[i].keys[0];
+        if (property->member.size || !bytes_equal(property->item->name, showing->iclass))
+            continue;
+        shown_add_name(showing, SHOWN_HASHED, BYTES(""));
+        json_add_string(&showing->text, showing->hash(showing->context, showing->arena, showing->class->name,
+                                                      BYTES(""), key));
+        return;
+    }
+}
+
 static void add_properties(struct showing *showing)
 {
     const struct schema_class *class = showing->class;
@@ -186,10 +200,13 @@ static void add_properties(struct showing *showing)
 struct bytes shown_write(struct arena *arena, const struct schema_class *class, struct bytes iclass,
                          struct bytes key, bool is_raw, struct bytes content, shown_hash *hash, void *context)
 {
-    if (!class || key.size || is_raw || !content.data)
+    if (!class || is_raw || !content.data)
         return BYTES("");
     struct showing showing = {arena, class, iclass, content, .hash = hash, .context = context};
-    add_properties(&showing);
+    if (key.size)
+        add_key(&showing, key);
+    else
+        add_properties(&showing);
     if (showing.text.size)
         builder_add_text(&showing.text, "}");
     struct bytes text = builder_bytes(&showing.text);

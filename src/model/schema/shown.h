@@ -1,7 +1,8 @@
 /* shown: which members of an item the database reads in an encrypted namespace, and in which form
- * (doc/explanation/encryption.md).  Members of collections and unique properties: their values are hashed, so
- * that equal ones are found; the member that holds the expiry, and exported fields of an item whose
- * declaration allows it: in clear; exported fields of type hash: hashed.  Nothing else.
+ * (doc/explanation/encryption.md).  Members of collections and unique properties, and keys of items by which
+ * a collection is: their values are hashed, so that equal ones are found; the member that holds the expiry,
+ * and exported fields of an item whose declaration allows it: in clear; exported fields of type hash: hashed.
+ * Nothing else.
  *
  * The functions of the database read this text where they read the content in other namespaces.  Pure. */
 #ifndef STAMPD_MODEL_SCHEMA_SHOWN_H

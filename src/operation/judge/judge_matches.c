@@ -42,8 +42,9 @@ static struct bytes write_keys(struct arena *arena, const struct schema_collecti
     const char *keys = "";
     for (size_t i = 0; i < collection->key_count; i++) {
         const struct schema_property *key = &collection->keys[i];
-        keys = arena_printf(arena, "%s%s%.*s.%.*s", keys, i ? " " : "", (int)key->item->name.size,
-                            key->item->name.data, (int)key->member.size, key->member.data);
+        keys = arena_printf(arena, "%s%s%.*s%s%.*s", keys, i ? " " : "", (int)key->item->name.size,
+                            key->item->name.data, key->member.size ? "." : "", (int)key->member.size,
+                            key->member.data);
     }
     return bytes_of(keys);
 }

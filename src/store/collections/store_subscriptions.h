@@ -82,7 +82,7 @@ MUST_USE enum fault store_subscriptions_written(struct store *store, int ns, str
 struct member_search {
     struct bytes class, collection, value;
     size_t value_count;       /* how many `value` has */
-    struct bytes keys;        /* its properties, Item.member, with spaces between */
+    struct bytes keys;        /* its properties, Item.member, or Item: its keys, with spaces between */
     struct bytes id;          /* the document; of changes: of the last row, with its transaction */
     struct bytes transaction; /* at first MEMBER_SEARCH_START */
     int64_t since;            /* of changes: the earliest version */
