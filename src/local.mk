@@ -27,7 +27,8 @@ libstampd_a_SOURCES = \
 	src/base/memory.c src/base/memory.h \
 	src/base/names.c src/base/names.h \
 	src/base/pairs.c src/base/pairs.h \
-	src/base/reaper.c src/base/reaper.h \
+	src/base/process/reaper.c src/base/process/reaper.h \
+	src/base/process/subprocess.c src/base/process/subprocess.h \
 	src/base/schedule.c src/base/schedule.h \
 	src/base/secret.c src/base/secret.h \
 	src/base/settings.c src/base/settings.h \

@@ -11,27 +11,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/builder.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/process/subprocess.h"
 #include "edge/picture.h"
 
 enum {
     OUTPUT_MOST = 32 << 20, /* of all thumbnails */
     PIECE_BYTES = 1 << 16,
     WORDS_MOST = 9 + THUMBNAILER_BOXES_MOST + 1,
-    NOT_RUN = 127,
 };
 
 struct thumbnailer {
     struct arena *arena;
     size_t box_count;
-    pid_t pid;
-    int in, out; /* -1: closed */
+    struct subprocess child;
     int64_t end_ms;
     bool is_late;
 };
@@ -80,60 +78,22 @@ static void write_words(struct arena *arena, const struct thumbnailer_job *job, 
     words[count] = NULL;
 }
 
-static NORETURN void thumbnailer_run_child(const char *const words[WORDS_MOST], int in, int out)
-{
-    static char *const none[] = {NULL};
-    sigset_t all;
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    sigemptyset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    if (null >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        dup2(null, STDERR_FILENO) >= 0)
-        execve(words[0], (char **)(uintptr_t)words, none);
-    _exit(NOT_RUN);
-}
-
-/* Both ends of both pipes above the standard streams, so that dup2 does not close one of them. */
-static bool open_pipes(int in[2], int out[2])
-{
-    in[0] = in[1] = out[0] = out[1] = -1;
-    return pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 && in[0] > STDERR_FILENO &&
-           out[0] > STDERR_FILENO && fcntl(in[1], F_SETFL, O_NONBLOCK) == 0 &&
-           fcntl(out[0], F_SETFL, O_NONBLOCK) == 0;
-}
-
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 struct thumbnailer *thumbnailer_start(struct arena *arena, const struct thumbnailer_job *job)
 {
+    static const char *const none[] = {NULL};
     const char *words[WORDS_MOST];
-    int in[2], out[2];
     struct thumbnailer *thumbnailer = ARENA_NEW(arena, struct thumbnailer);
     write_words(arena, job, words);
-    bool is_open = open_pipes(in, out);
-    pid_t pid = is_open ? fork() : -1;
-    if (pid == 0)
-        thumbnailer_run_child(words, in[0], out[1]);
-    if (pid < 0)
+    const struct subprocess_work work = {
+        .words = words, .environment = none, .has_in = true, .has_out = true, .has_no_errors = true};
+    *thumbnailer = (struct thumbnailer){
+        .arena = arena, .box_count = job->box_count, .end_ms = clock_monotonic_ms() + job->wall_ms};
+    if (!subprocess_start(&work, &thumbnailer->child)) {
         log_error("thumbnails: %s cannot be started: %m", words[0]);
-    shut(&in[0]);
-    shut(&out[1]);
-    if (pid < 0) {
-        shut(&in[1]);
-        shut(&out[0]);
         return NULL;
     }
-    *thumbnailer = (struct thumbnailer){.arena = arena,
-                                        .box_count = job->box_count,
-                                        .pid = pid,
-                                        .in = in[1],
-                                        .out = out[0],
-                                        .end_ms = clock_monotonic_ms() + job->wall_ms};
+    (void)fcntl(thumbnailer->child.in, F_SETFL, O_NONBLOCK);
+    (void)fcntl(thumbnailer->child.out, F_SETFL, O_NONBLOCK);
     return thumbnailer;
 }
 
@@ -156,15 +116,16 @@ static bool thumbnailer_await(struct thumbnailer *thumbnailer, int fd, short eve
 bool thumbnailer_feed(void *context, struct bytes piece)
 {
     struct thumbnailer *thumbnailer = context;
-    while (piece.size && thumbnailer->in >= 0) {
-        ssize_t put = write(thumbnailer->in, piece.data, piece.size);
+    while (piece.size && thumbnailer->child.in >= 0) {
+        ssize_t put = write(thumbnailer->child.in, piece.data, piece.size);
         if (put > 0)
             piece = (struct bytes){piece.data + put, piece.size - (size_t)put};
-        else if (put < 0 && errno == EAGAIN ? !thumbnailer_await(thumbnailer, thumbnailer->in, POLLOUT)
+        else if (put < 0 && errno == EAGAIN ? !thumbnailer_await(thumbnailer, thumbnailer->child.in, POLLOUT)
                                             : errno != EINTR)
-            shut(&thumbnailer->in); /* it has ended, or is late: thumbnailer_finish finds out which */
+            subprocess_close(
+                &thumbnailer->child.in); /* it has ended, or is late: thumbnailer_finish finds out which */
     }
-    return thumbnailer->in >= 0;
+    return thumbnailer->child.in >= 0;
 }
 
 /* All that the program writes; false: it is late, or writes too much. */
@@ -172,12 +133,13 @@ static bool read_output(struct thumbnailer *thumbnailer, struct builder *output)
 {
     char piece[PIECE_BYTES];
     while (output->size <= OUTPUT_MOST) {
-        ssize_t got = read(thumbnailer->out, piece, sizeof piece);
+        ssize_t got = read(thumbnailer->child.out, piece, sizeof piece);
         if (got == 0)
             return true;
         if (got > 0)
             builder_add(output, piece, (size_t)got);
-        else if (errno == EAGAIN ? !thumbnailer_await(thumbnailer, thumbnailer->out, POLLIN) : errno != EINTR)
+        else if (errno == EAGAIN ? !thumbnailer_await(thumbnailer, thumbnailer->child.out, POLLIN)
+                                 : errno != EINTR)
             return false;
     }
     return false;
@@ -200,14 +162,9 @@ static bool part(struct thumbnailer *thumbnailer, struct bytes rest, struct byte
 
 static int end_program(struct thumbnailer *thumbnailer, bool is_to_die)
 {
-    int status = 0;
-    shut(&thumbnailer->in);
-    shut(&thumbnailer->out);
     if (is_to_die)
-        kill(thumbnailer->pid, SIGKILL);
-    while (waitpid(thumbnailer->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
+        kill(thumbnailer->child.pid, SIGKILL);
+    return subprocess_end(&thumbnailer->child);
 }
 
 void thumbnailer_abandon(struct thumbnailer *thumbnailer)
@@ -242,13 +199,14 @@ static enum thumbnailer_end thumbnailer_judge(int status, bool is_late, const ch
         *reason_r = "too much time";
         return THUMBNAILER_KILLED;
     }
-    if (WIFEXITED(status))
-        return judge_exit(WEXITSTATUS(status), reason_r);
-    if (WTERMSIG(status) == SIGKILL || stop_ends(WTERMSIG(status))) {
+    const int signal = status - SUBPROCESS_SIGNAL;
+    if (signal <= 0)
+        return judge_exit(status, reason_r);
+    if (signal == SIGKILL || stop_ends(signal)) {
         *reason_r = "the decoder was killed";
         return THUMBNAILER_KILLED;
     }
-    *reason_r = WTERMSIG(status) == SIGXCPU ? "too much computation" : "the decoder crashed";
+    *reason_r = signal == SIGXCPU ? "too much computation" : "the decoder crashed";
     return THUMBNAILER_REFUSED;
 }
 
@@ -257,11 +215,11 @@ enum thumbnailer_end thumbnailer_finish(struct thumbnailer *thumbnailer,
 {
     struct builder output = {0};
     *reason_r = "";
-    shut(&thumbnailer->in);
+    subprocess_close(&thumbnailer->child.in);
     bool is_whole = !thumbnailer->is_late && read_output(thumbnailer, &output);
     int status = end_program(thumbnailer, !is_whole);
     enum thumbnailer_end end = THUMBNAILER_MADE;
-    if (thumbnailer->is_late || !WIFEXITED(status) || WEXITSTATUS(status) != PICTURE_DONE) {
+    if (thumbnailer->is_late || status != PICTURE_DONE) {
         end = thumbnailer_judge(status, thumbnailer->is_late, reason_r);
     } else if (!is_whole || !part(thumbnailer, builder_bytes(&output), images_r)) {
         *reason_r = "the decoder crashed"; /* what it writes is not of this program any more */

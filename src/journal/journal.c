@@ -16,7 +16,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/reaper.h"
+#include "base/process/reaper.h"
 #include "base/stop.h"
 #include "edge/events.h"
 #include "edge/fcgi.h"

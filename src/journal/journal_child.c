@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/reaper.h"
+#include "base/process/reaper.h"
 
 /* Connections of the parent would stay open here after it has closed them. */
 static bool close_all_but(int one, int other)

@@ -29,8 +29,8 @@ struct journal_child_work {
 /* False: there is none, the log says why. */
 MUST_USE bool journal_child_start(struct journal_child *child, const struct journal_child_work *work,
                                   struct records *records);
-/* Kills it, which is safe at any moment, and leaves it to base/reaper.h: it may wait for a disk that does not
- * answer. */
+/* Kills it, which is safe at any moment, and leaves it to base/process/reaper.h: it may wait for a disk that
+ * does not answer. */
 void journal_child_end(struct journal_child *child);
 
 #endif

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/process/subprocess.h"
 #include "model/task/cron.h"
 #include "edge/crypto/crypto.h"
 #include "seal/site_key.h"
@@ -212,9 +212,10 @@ static void check_modules(struct settings_check *check)
 
 /* --- the child --- */
 
-static void write_line(void *context, enum settings_check_level level, const char *text)
+static void write_line(void *context UNUSED, enum settings_check_level level, const char *text)
 {
-    dprintf(*(int *)context, "%d%s\n", (int)level, text);
+    printf("%d%s\n", (int)level, text);
+    fflush(stdout);
 }
 
 static void become_user(struct settings_check *check)
@@ -227,16 +228,15 @@ static void become_user(struct settings_check *check)
         settings_check_report(check, SETTINGS_CHECK_WRONG, "user = %s: cannot become it: %m", user->pw_name);
 }
 
-static void NORETURN settings_check_run_child(const struct settings_check *parent, int out)
+static int settings_check_run_child(const void *parent)
 {
-    struct settings_check check = *parent;
+    struct settings_check check = *(const struct settings_check *)parent;
     check.report = write_line;
-    check.context = &out;
     log_set_level(LOG_LEVEL_ERROR);
     become_user(&check);
     settings_check_check_files(&check);
     check_modules(&check);
-    _exit(0);
+    return 0;
 }
 
 static void read_child(struct settings_check *check, FILE *in)
@@ -251,31 +251,23 @@ static void read_child(struct settings_check *check, FILE *in)
 
 static void check_as_user(struct settings_check *check)
 {
-    int ends[2], status = 0;
-    if (pipe(ends) != 0)
-        log_fatal("cannot make a pipe: %m");
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0)
-        log_fatal("cannot start a process: %m");
-    if (pid == 0) {
-        close(ends[0]);
-        settings_check_run_child(check, ends[1]);
-    }
-    close(ends[1]);
-    FILE *in = fdopen(ends[0], "r");
+    const struct subprocess_work work = {.run = settings_check_run_child, .context = check, .has_out = true};
+    struct subprocess child;
+    FILE *in = subprocess_start(&work, &child) ? fdopen(child.out, "r") : NULL;
     if (!in)
-        log_fatal("out of memory");
+        log_fatal("cannot start a process: %m");
     read_child(check, in);
     fclose(in);
-    if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
-        settings_check_report(check, SETTINGS_CHECK_WRONG,
-                              "modules = %s: loading them ended the process by signal %d (%s)",
-                              check->settings->modules, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status))
+    child.out = -1;
+    const int status = subprocess_end(&child);
+    if (status > SUBPROCESS_SIGNAL)
+        settings_check_report(
+            check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process by signal %d (%s)",
+            check->settings->modules, status - SUBPROCESS_SIGNAL, strsignal(status - SUBPROCESS_SIGNAL));
+    else if (status)
         settings_check_report(check, SETTINGS_CHECK_WRONG,
                               "modules = %s: loading them ended the process with status %d",
-                              check->settings->modules, WEXITSTATUS(status));
+                              check->settings->modules, status);
 }
 
 bool settings_check_run(const struct settings *settings, const char *path, bool with_modules,

@@ -19,6 +19,7 @@
 #include "base/coding/hex.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/process/subprocess.h"
 #include "edge/crypto/crypto.h"
 #include "edge/mapping.h"
 
@@ -29,16 +30,8 @@
 
 enum { SITE_KEY_COMMAND_WORDS = 32, SITE_KEY_COMMAND_MS = 30000 };
 
-enum { OUTPUT_MOST = 1000, NOT_RUN = 127 };
+enum { OUTPUT_MOST = 1000 };
 static const char command_setting[] = "site_key_command";
-
-static _Noreturn void site_key_command_run_child(char **words, int out)
-{
-    int none = open("/dev/null", O_RDONLY);
-    if (none >= 0 && dup2(none, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
-        execv(words[0], words);
-    _exit(NOT_RUN);
-}
 
 /* At most OUTPUT_MOST bytes; false: not in time. */
 static bool site_key_command_read_all(int fd, char output[OUTPUT_MOST + 1])
@@ -61,17 +54,6 @@ static bool site_key_command_read_all(int fd, char output[OUTPUT_MOST + 1])
     return true;
 }
 
-/* Its status as a shell has it; -1: it was killed. */
-static int site_key_command_await(pid_t pid, bool is_late)
-{
-    int status = 0;
-    if (is_late)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static bool site_key_command_judge(const char *program, bool is_late, int status, char *output, char *problem,
                                    size_t problem_size)
 {
@@ -79,7 +61,7 @@ static bool site_key_command_judge(const char *program, bool is_late, int status
     if (is_late)
         snprintf(problem, problem_size, "%s: %s has not ended within %d s", command_setting, program,
                  SITE_KEY_COMMAND_MS / 1000);
-    else if (status == NOT_RUN)
+    else if (status == SUBPROCESS_NOT_RUN)
         snprintf(problem, problem_size, "%s: %s cannot be run", command_setting, program);
     else if (status != 0)
         snprintf(problem, problem_size, "%s: %s has failed (status %d)", command_setting, program, status);
@@ -93,18 +75,17 @@ static bool site_key_command_judge(const char *program, bool is_late, int status
 static bool run_site_key_command(char **words, struct secret *line, char *problem, size_t problem_size)
 {
     char output[OUTPUT_MOST + 1] = "";
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    const struct subprocess_work work = {
+        .words = (const char *const *)words, .has_no_in = true, .has_out = true};
+    struct subprocess child;
+    if (!subprocess_start(&work, &child)) {
         snprintf(problem, problem_size, "%s: %m", command_setting);
         return false;
     }
-    pid_t pid = fork();
-    if (pid == 0)
-        site_key_command_run_child(words, ends[1]);
-    close(ends[1]);
-    bool is_late = pid > 0 && !site_key_command_read_all(ends[0], output);
-    close(ends[0]);
-    int status = pid > 0 ? site_key_command_await(pid, is_late) : NOT_RUN;
+    const bool is_late = !site_key_command_read_all(child.out, output);
+    if (is_late)
+        kill(child.pid, SIGKILL);
+    const int status = subprocess_end(&child);
     bool is_right = site_key_command_judge(words[0], is_late, status, output, problem, problem_size);
     if (is_right && !(line->text = strdup(output)))
         log_fatal("out of memory");

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/reaper.h"
+#include "base/process/reaper.h"
 #include "base/stop.h"
 #include "blob/blob_reseal.h"
 #include "blob/blob_sealed.h"

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/reaper.h"
+#include "base/process/reaper.h"
 #include "blob/object_stores.h"
 
 enum {

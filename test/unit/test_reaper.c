@@ -1,5 +1,5 @@
 /* test_reaper: children that were killed end by themselves, or in the time that they are given. */
-#include "base/reaper.h"
+#include "base/process/reaper.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

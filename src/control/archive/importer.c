@@ -7,10 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/builder.h"
+#include "base/process/subprocess.h"
 #include "control/archive/archive_batch.h"
 #include "control/archive/archive_reader.h"
 #include "control/archive/archive_rows.h"
@@ -27,51 +27,10 @@
 
 /* Lines of an archive passed through a command of the administrator. */
 
-enum { PIECE = 65536, STATUS_NOT_RUN = 127, OUTPUT_MOST = 1 << 30 };
-
-struct transform_child {
-    pid_t pid;
-    int in, out; /* our ends; -1: closed */
-};
-
-static void archive_transform_run_child(const char *command, const int *in, const int *out)
-{
-    signal(SIGPIPE, SIG_DFL);
-    if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
-        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-    _exit(STATUS_NOT_RUN);
-}
-
-static bool archive_transform_start(const char *command, struct transform_child *child)
-{
-    int in[2], out[2];
-    if (pipe2(in, O_CLOEXEC) != 0)
-        return false;
-    if (pipe2(out, O_CLOEXEC) != 0) {
-        close(in[0]);
-        close(in[1]);
-        return false;
-    }
-    child->pid = fork();
-    if (child->pid == 0)
-        archive_transform_run_child(command, in, out);
-    close(in[0]);
-    close(out[1]);
-    child->in = in[1];
-    child->out = out[0];
-    (void)fcntl(child->in, F_SETFL, O_NONBLOCK);
-    return child->pid > 0;
-}
-
-static void close_end(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
+enum { PIECE = 65536, OUTPUT_MOST = 1 << 30 };
 
 /* A command may stop reading before the end. */
-static bool feed(struct transform_child *child, struct bytes *rest)
+static bool feed(struct subprocess *child, struct bytes *rest)
 {
     ssize_t done = rest->size ? write(child->in, rest->data, rest->size) : 0;
     if (done < 0 && errno != EPIPE)
@@ -83,11 +42,11 @@ static bool feed(struct transform_child *child, struct bytes *rest)
         rest->size -= (size_t)done;
     }
     if (!rest->size)
-        close_end(&child->in);
+        subprocess_close(&child->in);
     return true;
 }
 
-static bool exchange(struct transform_child *child, struct bytes rest, struct builder *lines)
+static bool exchange(struct subprocess *child, struct bytes rest, struct builder *lines)
 {
     while (child->out >= 0) {
         struct pollfd ends[] = {{.fd = child->out, .events = POLLIN}, {.fd = child->in, .events = POLLOUT}};
@@ -101,7 +60,7 @@ static bool exchange(struct transform_child *child, struct bytes rest, struct bu
         if (got < 0 && errno != EINTR)
             return false;
         if (got == 0)
-            close_end(&child->out);
+            subprocess_close(&child->out);
         lines->size += got > 0 ? (size_t)got : 0;
         if (lines->size > OUTPUT_MOST) {
             errno = EFBIG;
@@ -116,21 +75,19 @@ static bool exchange(struct transform_child *child, struct bytes rest, struct bu
  * not lines, which is reported. */
 MUST_USE static bool archive_transform_run(const char *command, struct bytes lines, struct builder *lines_r)
 {
-    struct transform_child child = {.in = -1, .out = -1};
-    int status = -1;
+    const char *const words[] = {"/bin/sh", "-c", command, NULL};
+    struct subprocess child;
     builder_clear(lines_r, OUTPUT_MOST);
     signal(SIGPIPE, SIG_IGN);
-    bool is_done = archive_transform_start(command, &child) && exchange(&child, lines, lines_r);
-    int why = errno;
-    close_end(&child.in);
-    close_end(&child.out);
-    while (child.pid > 0 && waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    const bool is_started = subprocess_start(
+        &(const struct subprocess_work){.words = words, .has_in = true, .has_out = true}, &child);
+    const bool is_done =
+        is_started && fcntl(child.in, F_SETFL, O_NONBLOCK) == 0 && exchange(&child, lines, lines_r);
+    const int why = errno, status = is_started ? subprocess_end(&child) : -1;
     if (!is_done)
         message_print("--transform: %s", strerror(why));
-    else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        message_print("--transform: the command ended with status %d",
-                      WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    else if (status != 0)
+        message_print("--transform: the command ended with status %d", status);
     else if (lines_r->size && lines_r->data[lines_r->size - 1] != '\n')
         message_print("--transform: the last line of the command has no end");
     else

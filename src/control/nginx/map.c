@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/process/subprocess.h"
 #include "control/nginx/homes.h"
 #include "control/message.h"
 
@@ -58,17 +58,11 @@ static bool is_written(struct control *control, const char *path, struct bytes t
 
 static bool run_reload(const char *command)
 {
-    int status = -1;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-        _exit(127);
-    }
-    if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
-        return true;
-    return message_refuse("nginx_reload = %s: failed (status %d); the map is written, nginx has not read it",
-                          command, WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    const char *const words[] = {"/bin/sh", "-c", command, NULL};
+    const int status = subprocess_run(&(const struct subprocess_work){.words = words});
+    return status == 0 ||
+           message_refuse("nginx_reload = %s: failed (status %d); the map is written, nginx has not read it",
+                          command, status);
 }
 
 bool map_write(struct control *control, const struct map_options *options, const struct namespace_conf *confs,

@@ -7,11 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/process/subprocess.h"
 #include "control/message.h"
 #include "control/ns/ns_registry.h"
 #include "edge/json/json.h"
@@ -23,7 +22,6 @@ enum {
     AWAY_MOST_MS = 30000, /* longest pause while z cannot be worked on */
     TEXT_MOST = 16 << 10, /* kept of what a command prints: of a plan its beginning, else its end */
     PIECE = 4096,
-    STATUS_NOT_RUN = 127,
 };
 
 static const struct pg_statement statements[] = {
@@ -117,33 +115,6 @@ static void schema_watch_shorten(struct schema_run *run)
 /* --- the command --- */
 
 /* The program ends with this process, and is then run again: it continues where it stopped. */
-static void schema_watch_run_child(const struct schema_run *run, int out, pid_t parent)
-{
-    const struct control *control = run->control;
-    const char *words[12];
-    size_t count = 0;
-    words[count++] = "stampctl";
-    words[count++] = "schema";
-    words[count++] = run->is_plan ? "plan" : "apply";
-    words[count++] = "--config";
-    words[count++] = control->config;
-    if (control->admin_conninfo) {
-        words[count++] = "--admin-conninfo";
-        words[count++] = control->admin_conninfo;
-    }
-    words[count++] = "--if";
-    words[count++] = run->of;
-    words[count++] = "--";
-    words[count++] = run->code;
-    words[count] = NULL;
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (getppid() == parent && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        dup2(out, STDERR_FILENO) >= 0)
-        execv("/proc/self/exe", (char **)(uintptr_t)words);
-    _exit(STATUS_NOT_RUN);
-}
-
 /* Reads until the command closes its end. */
 static enum fault schema_watch_follow(struct schema_run *run, int in)
 {
@@ -173,21 +144,28 @@ static enum fault schema_watch_follow(struct schema_run *run, int in)
 /* A fault is one of z: the request is still marked as running, and is run again. */
 static enum fault execute(struct schema_run *run)
 {
-    int ends[2], status = -1;
-    pid_t parent = getpid();
-    fflush(NULL);
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    const struct control *control = run->control;
+    const char *const admin = control->admin_conninfo;
+    const char *const words[] = {"/proc/self/exe",
+                                 "schema",
+                                 run->is_plan ? "plan" : "apply",
+                                 "--config",
+                                 control->config,
+                                 "--if",
+                                 run->of,
+                                 admin ? "--admin-conninfo" : "--",
+                                 admin ? admin : run->code,
+                                 admin ? "--" : NULL,
+                                 run->code,
+                                 NULL};
+    const struct subprocess_work work = {
+        .words = words, .has_no_in = true, .has_out = true, .has_errors_in_out = true, .is_bound = true};
+    struct subprocess child;
+    if (!subprocess_start(&work, &child))
         return FAULT_BINTERNAL;
-    pid_t pid = fork();
-    if (pid == 0)
-        schema_watch_run_child(run, ends[1], parent);
-    close(ends[1]);
-    enum fault fault = pid > 0 ? schema_watch_follow(run, ends[0]) : FAULT_BINTERNAL;
-    close(ends[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    const bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return fault ? fault : schema_watch_store(run, is_done ? "done" : "failed");
+    const enum fault fault = schema_watch_follow(run, child.out);
+    const int status = subprocess_end(&child);
+    return fault ? fault : schema_watch_store(run, status == 0 ? "done" : "failed");
 }
 
 /* --- requests --- */

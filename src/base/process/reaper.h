@@ -3,8 +3,8 @@
  * One that is in an uninterruptible sleep, as for a disk that does not answer, ends when the sleep does: a
  * loop that waited for it would stand still as long.  The list has processes of this one only, so it must
  * not be used by a child that inherits it. */
-#ifndef STAMPD_BASE_REAPER_H
-#define STAMPD_BASE_REAPER_H
+#ifndef STAMPD_BASE_PROCESS_REAPER_H
+#define STAMPD_BASE_PROCESS_REAPER_H
 
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
 /* reaper: a list of processes, mostly empty. */
-#include "base/reaper.h"
+#include "base/process/reaper.h"
 
 #include <errno.h>
 #include <signal.h>
