@@ -150,7 +150,7 @@ create table stampd.import_source (
 comment on table stampd.import_source is
   'Where documents are brought in from, again and again, and how far: each transaction that stores some moves its row.';
 comment on column stampd.import_source.source is 'Address of the database, and a digest of how its documents are mapped.';
-comment on column stampd.import_source.position is 'JSON (src/control/foreign/couch/couch_follow.c).';
+comment on column stampd.import_source.position is 'JSON (src/control/foreign/cmd_import_couchdb.c).';
 comment on column stampd.import_source.documents is 'How many were read so far.';
 
 create function stampd.import_document(class text, id text, iclasses text[], keys text[], contents text[], raws boolean[], attaches boolean default false)

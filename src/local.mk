@@ -109,18 +109,11 @@ libstampd_a_SOURCES = \
 	src/control/files/files_place.c src/control/files/files_place.h \
 	src/control/files/stored_files.c src/control/files/stored_files.h \
 	src/control/folder_reach.c src/control/folder_reach.h \
-	src/control/foreign/cmd_import_firestore.c \
-	src/control/foreign/couch/cmd_import_couchdb.c \
-	src/control/foreign/couch/couch_follow.c src/control/foreign/couch/couch_follow.h \
-	src/control/foreign/couch/couch_mapping.c src/control/foreign/couch/couch_mapping.h \
-	src/control/foreign/couch/couch_reader.c src/control/foreign/couch/couch_reader.h \
-	src/control/foreign/couch/couch_server.c src/control/foreign/couch/couch_server.h \
-	src/control/foreign/couch/couch_text.c src/control/foreign/couch/couch_text.h \
-	src/control/foreign/csv/cmd_import_csv.c \
-	src/control/foreign/csv/csv_mapping.c src/control/foreign/csv/csv_mapping.h \
-	src/control/foreign/csv/csv_record.c src/control/foreign/csv/csv_record.h \
+	src/control/foreign/cmd_import_couchdb.c \
+	src/control/foreign/cmd_import_foreign.c \
+	src/control/foreign/foreign_ids.c src/control/foreign/foreign_ids.h \
 	src/control/foreign/foreign_import.c src/control/foreign/foreign_import.h \
-	src/control/foreign/foreign_mapping.c src/control/foreign/foreign_mapping.h \
+	src/control/foreign/foreign_reader.c src/control/foreign/foreign_reader.h \
 	src/control/journal_shell.c src/control/journal_shell.h \
 	src/control/message.c src/control/message.h \
 	src/control/move/cmd_ns_move.c \

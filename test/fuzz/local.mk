@@ -7,7 +7,6 @@ fuzz_arguments_sources = test/fuzz/fuzz_arguments.c test/fuzz/fuzz.h
 fuzz_cluster_sources = test/fuzz/fuzz_cluster.c test/fuzz/fuzz.h
 fuzz_condition_sources = test/fuzz/fuzz_condition.c test/fuzz/fuzz.h
 fuzz_content_sources = test/fuzz/fuzz_content.c test/fuzz/fuzz.h
-fuzz_csv_sources = test/fuzz/fuzz_csv.c test/fuzz/fuzz.h
 fuzz_form_sources = test/fuzz/fuzz_form.c test/fuzz/fuzz.h
 fuzz_client_copies_sources = test/fuzz/fuzz_client_copies.c test/fuzz/fuzz.h
 fuzz_journal_sources = test/fuzz/fuzz_journal.c test/fuzz/fuzz.h
@@ -31,7 +30,7 @@ fuzz_wakeup_sources = test/fuzz/fuzz_wakeup.c test/fuzz/fuzz.h
 fuzz_words_sources = test/fuzz/fuzz_words.c test/fuzz/fuzz.h
 
 if FUZZERS
-noinst_PROGRAMS = test/fuzz/fuzz_answer test/fuzz/fuzz_arguments test/fuzz/fuzz_cluster test/fuzz/fuzz_condition test/fuzz/fuzz_content test/fuzz/fuzz_csv test/fuzz/fuzz_form \
+noinst_PROGRAMS = test/fuzz/fuzz_answer test/fuzz/fuzz_arguments test/fuzz/fuzz_cluster test/fuzz/fuzz_condition test/fuzz/fuzz_content test/fuzz/fuzz_form \
 	test/fuzz/fuzz_client_copies test/fuzz/fuzz_journal test/fuzz/fuzz_json test/fuzz/fuzz_live test/fuzz/fuzz_load test/fuzz/fuzz_multipart test/fuzz/fuzz_mutation test/fuzz/fuzz_passkey test/fuzz/fuzz_path test/fuzz/fuzz_refusal \
 	test/fuzz/fuzz_request test/fuzz/fuzz_resource test/fuzz/fuzz_resp test/fuzz/fuzz_rules test/fuzz/fuzz_schema test/fuzz/fuzz_settings test/fuzz/fuzz_spool test/fuzz/fuzz_token test/fuzz/fuzz_wakeup test/fuzz/fuzz_words
 test_fuzz_fuzz_answer_SOURCES = $(fuzz_answer_sources)
@@ -49,9 +48,6 @@ test_fuzz_fuzz_condition_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_content_SOURCES = $(fuzz_content_sources)
 test_fuzz_fuzz_content_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_content_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-test_fuzz_fuzz_csv_SOURCES = $(fuzz_csv_sources)
-test_fuzz_fuzz_csv_LDADD = $(FUZZ_LDADD)
-test_fuzz_fuzz_csv_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_form_SOURCES = $(fuzz_form_sources)
 test_fuzz_fuzz_form_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_form_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -117,7 +113,7 @@ test_fuzz_fuzz_words_SOURCES = $(fuzz_words_sources)
 test_fuzz_fuzz_words_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_words_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 else
-FUZZ_REPLAYS = test/fuzz/replay_answer test/fuzz/replay_arguments test/fuzz/replay_cluster test/fuzz/replay_condition test/fuzz/replay_content test/fuzz/replay_csv \
+FUZZ_REPLAYS = test/fuzz/replay_answer test/fuzz/replay_arguments test/fuzz/replay_cluster test/fuzz/replay_condition test/fuzz/replay_content \
 	test/fuzz/replay_form test/fuzz/replay_client_copies test/fuzz/replay_journal test/fuzz/replay_json test/fuzz/replay_live test/fuzz/replay_load test/fuzz/replay_multipart \
 	test/fuzz/replay_mutation test/fuzz/replay_passkey test/fuzz/replay_path test/fuzz/replay_refusal test/fuzz/replay_request test/fuzz/replay_resource test/fuzz/replay_resp test/fuzz/replay_rules test/fuzz/replay_schema \
 	test/fuzz/replay_settings test/fuzz/replay_spool test/fuzz/replay_token test/fuzz/replay_wakeup test/fuzz/replay_words
@@ -133,8 +129,6 @@ test_fuzz_replay_condition_SOURCES = test/fuzz/replay.c $(fuzz_condition_sources
 test_fuzz_replay_condition_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_content_SOURCES = test/fuzz/replay.c $(fuzz_content_sources)
 test_fuzz_replay_content_LDADD = $(FUZZ_LDADD)
-test_fuzz_replay_csv_SOURCES = test/fuzz/replay.c $(fuzz_csv_sources)
-test_fuzz_replay_csv_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_form_SOURCES = test/fuzz/replay.c $(fuzz_form_sources)
 test_fuzz_replay_form_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_client_copies_SOURCES = test/fuzz/replay.c $(fuzz_client_copies_sources)

@@ -10,14 +10,14 @@ import pytest
 from firestore_export import entity, log, write
 from stack import SOURCE
 
-PROGRAM = SOURCE / 'src/control/foreign/firestore.py'
+PROGRAM = SOURCE / 'src/control/foreign/import_firestore.py'
 OUTPUT = 'all_namespaces/all_kinds/output-0'
 pytestmark = pytest.mark.plain
 
 
 @pytest.fixture(scope='module')
 def firestore():
-    spec = importlib.util.spec_from_file_location('firestore', PROGRAM)
+    spec = importlib.util.spec_from_file_location('import_firestore', PROGRAM)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -64,32 +64,41 @@ def test_a_fragment_has_the_checksum_of_leveldb(firestore):
 ENTITY = entity('a/b', {'x': [1, {'y': 1.5}, 'z'], 'm': {'n': None, 'o': b'\x00'}, 'p': True})
 
 
-def test_an_entity_with_any_byte_altered_is_described(firestore):
+GIVEN = {'own': None, 'name': 'import-firestore', 'class': 'Row', 'limit_depth': 8, 'limit_content_bytes': 1000, 'limit_name_bytes': 255}
+
+
+def described(firestore, capfdbinary, entity, not_finite='refuse'):
+    """The line of an entity."""
+    firestore.print_entity(entity, firestore.Writer(8, 1000, not_finite), firestore.Mapping(GIVEN), 255, 'here', {'line': 1})
+    sys.stdout.flush()
+    return json.loads(capfdbinary.readouterr().out)
+
+
+def test_an_entity_with_any_byte_altered_is_described(firestore, capfdbinary):
     """Each byte by each of these values: a document or a reason, as JSON."""
     kinds = set()
     for place, change in itertools.product(range(len(ENTITY)), (1, 2, 4, 8, 16, 32, 64, 128, 255)):
         altered = bytearray(ENTITY)
         altered[place] ^= change
-        described = json.loads('{"first":0' + firestore.describe(bytes(altered), firestore.Writer(8, 1000, 'refuse')))
-        kinds |= described.keys() & {'content', 'wrong', 'wrong_key'}
-        assert ('content' in described) + ('wrong' in described) + ('wrong_key' in described) == 1
-        assert 'content' not in described or isinstance(described['content'], dict)
-    assert kinds == {'content', 'wrong', 'wrong_key'}
+        one = described(firestore, capfdbinary, bytes(altered))
+        kinds |= one.keys() & {'items', 'wrong'}
+        assert ('items' in one) + ('wrong' in one) == 1
+        assert 'items' not in one or isinstance(one['items'][0][2], dict)
+    assert kinds == {'items', 'wrong'}
     for size in range(len(ENTITY)):
-        json.loads('{"first":0' + firestore.describe(ENTITY[:size], firestore.Writer(8, 1000, 'text')))
+        described(firestore, capfdbinary, ENTITY[:size], 'text')
 
 
 def read(folder):
-    done = subprocess.run([sys.executable, '-I', PROGRAM, folder, '8', '1000', 'refuse'], capture_output=True, check=True)
+    done = subprocess.run([sys.executable, '-I', PROGRAM, folder], input=json.dumps(GIVEN).encode(), capture_output=True, check=True)
     assert done.stderr == b''
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_lines_of_an_export(tmp_path):
     first, one, last = read(write(tmp_path, {OUTPUT: [ENTITY]}))
-    assert first == {'size': len(log([ENTITY]))} and len(last['digest']) == 64
-    assert one == {'place': f'{OUTPUT}, byte 0', 'offset': first['size'], 'collection': 'a', 'id': 'b', 'is_nested': False,
-                   'content': {'m': {'n': None, 'o': 'AA=='}, 'p': True, 'x': [1, {'y': 1.5}, 'z']}}
+    assert first == {'size': len(log([ENTITY]))} and len(last['digest']) == 64 and last['notes'] == []
+    assert one == {'line': 1, 'offset': first['size'], 'class': 'Row', 'id': 'b', 'items': [['Main', '', {'m': {'n': None, 'o': 'AA=='}, 'p': True, 'x': [1, {'y': 1.5}, 'z']}]]}
     (tmp_path / OUTPUT).write_bytes(log([ENTITY])[:-1])
-    assert read(tmp_path)[1:] == [{'failed': f'{OUTPUT}, byte 0: the file ends inside a record: it is truncated'}]
+    assert read(tmp_path)[1:] == [{'line': 1, 'failed': f'{OUTPUT}, byte 0: the file ends inside a record: it is truncated'}]
     assert read(tmp_path / 'none') == [{'refused': f'{tmp_path}/none: No such file or directory'}]

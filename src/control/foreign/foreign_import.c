@@ -5,28 +5,31 @@
 #include <string.h>
 
 #include "control/archive/archive_batch.h"
-#include "control/foreign/foreign_mapping.h"
+#include "control/documents/progress.h"
+#include "control/foreign/foreign_ids.h"
+#include "control/foreign/foreign_reader.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
-#include "control/documents/progress.h"
 
 enum { BATCH_DOCUMENTS = 500, BATCH_BYTES = 1 << 20, PROBLEMS_SHOWN = 20 };
 
 struct foreign_import {
     struct control *control;
     const struct foreign_import_options *options;
-    struct foreign_source *source;
+    struct bytes members;           /* for the program that reads */
+    char of[CRYPTO_SHA256_HEX + 1]; /* of those that decide what is stored */
+    struct foreign_reader reader;
     struct progress progress;
     int64_t right, wrong, left_out; /* of this pass */
     int64_t replaced;               /* right ones whose id comes again; while storing not among `right` */
     struct foreign_ids ids;
-    int64_t shown, summed_up; /* of the wrong ones: printed, and in what sum_up prints */
+    int64_t shown, summed_up; /* of the wrong ones: printed, and in the notes */
     /* while storing */
     bool stores;
     struct ns_target target;
     struct import_progress done; /* members: documents stored */
     struct archive_batch *batch;
-    struct importer_files *files; /* NULL: the source has none */
+    struct importer_files *files; /* NULL: the kind has none */
     struct builder lines;
     int64_t batch_count;
 };
@@ -35,13 +38,13 @@ struct foreign_import {
 
 static void foreign_import_report(struct foreign_import *import, const char *problem)
 {
-    const struct foreign_source *source = import->source;
+    const struct foreign_reader *reader = &import->reader;
     progress_clear(&import->progress);
-    if (source->last_line > source->line)
-        message_print("%s:%lld: %s (the row goes on to line %lld)", source->path, (long long)source->line,
-                      problem, (long long)source->last_line);
+    if (reader->last_line > reader->line)
+        message_print("%s:%lld: %s (the row goes on to line %lld)", reader->path, (long long)reader->line,
+                      problem, (long long)reader->last_line);
     else
-        message_print("%s:%lld: %s", source->path, (long long)source->line, problem);
+        message_print("%s:%lld: %s", reader->path, (long long)reader->line, problem);
 }
 
 /* The first ones are printed, while they are checked. */
@@ -88,8 +91,8 @@ static bool foreign_import_keep(struct foreign_import *import, size_t before, bo
 /* Of several documents with one id the last is stored.  Is this one of the others? */
 static bool is_replaced(struct foreign_import *import)
 {
-    struct bytes id = import->source->id;
-    if (!id.data)
+    const struct bytes id = import->reader.id;
+    if (!import->options->kind->has_repeats)
         return false;
     if (import->stores)
         return !foreign_ids_is_last(&import->ids, id);
@@ -107,14 +110,14 @@ static bool take_document(struct foreign_import *import, size_t before, bool is_
 
 static bool foreign_import_read_all(struct foreign_import *import)
 {
-    struct foreign_source *source = import->source;
+    struct foreign_reader *reader = &import->reader;
     enum foreign_event event;
-    progress_start(&import->progress, 0, source->size);
+    progress_start(&import->progress, 0, reader->size);
     do {
         const char *problem = NULL;
         size_t before = import->lines.size;
         bool is_stored = is_to_be_stored(import);
-        event = source->calls->next(source, is_stored ? import->files : NULL, import->right + 1,
+        event = foreign_reader_next(reader, is_stored ? import->files : NULL, import->right + 1,
                                     &import->lines, &problem);
         if (event == FOREIGN_DOCUMENT && !take_document(import, before, is_stored))
             return false;
@@ -124,7 +127,7 @@ static bool foreign_import_read_all(struct foreign_import *import)
             take_wrong(import, problem);
         else if (event == FOREIGN_FAILED && problem)
             foreign_import_report(import, problem);
-        progress_show(&import->progress, import->right, source->offset);
+        progress_show(&import->progress, import->right, reader->offset);
     } while (event != FOREIGN_END && event != FOREIGN_FAILED);
     return event == FOREIGN_END;
 }
@@ -132,18 +135,39 @@ static bool foreign_import_read_all(struct foreign_import *import)
 /* One pass over the file. */
 static bool foreign_import_pass(struct foreign_import *import)
 {
-    struct foreign_source *source = import->source;
-    struct arena *arena = arena_create("mapping");
+    const struct foreign_import_options *options = import->options;
     import->right = import->wrong = import->left_out = import->shown = import->summed_up = 0;
-    bool is_open = source->calls->open(source, import->control, arena);
-    bool is_read = is_open && foreign_import_read_all(import);
+    if (!foreign_reader_open(&import->reader, import->control, options->kind->program, options->path,
+                             import->members))
+        return false;
+    const bool is_read = foreign_import_read_all(import);
     progress_clear(&import->progress);
-    if (is_read && !import->stores && source->calls->sum_up)
-        source->calls->sum_up(source);
-    if (is_open)
-        source->calls->close(source);
-    arena_destroy(arena);
+    if (is_read && !import->stores)
+        foreign_reader_print_notes(&import->reader);
+    foreign_reader_close(&import->reader);
     return is_read;
+}
+
+bool foreign_import_compose(struct control *control, const struct foreign_import_options *options,
+                            struct bytes *members_r, char of_r[CRYPTO_SHA256_HEX + 1])
+{
+    struct bytes mapping = NO_BYTES;
+    struct builder json = {0};
+    if (options->mapping && !control_read_file(control->arena, options->mapping, &mapping))
+        return false;
+    if (mapping.data && !bytes_is_utf8(mapping))
+        return message_refuse("%s: not valid UTF-8", options->mapping);
+    builder_printf(&json, "\"own\":%s", options->own ? options->own : "null");
+    if (options->class)
+        json_add_text(&json, ",\"class\":", bytes_of(options->class));
+    if (mapping.data)
+        json_add_text(&json, ",\"mapping\":", mapping);
+    if (of_r)
+        crypto_sha256_hex(builder_bytes(&json), of_r);
+    json_add_text(&json, ",\"name\":", bytes_of(options->mapping ? options->mapping : options->command));
+    builder_add_text(&json, ",");
+    *members_r = builder_take(&json, control->arena);
+    return true;
 }
 
 /* --- the passes --- */
@@ -157,7 +181,7 @@ static bool foreign_import_check(struct foreign_import *import)
     import->replaced = foreign_ids_settle(&import->ids);
     if (import->replaced)
         message_print("%s: %lld %s have the id of a later one, which is stored in their place", path,
-                      (long long)import->replaced, import->source->calls->unit);
+                      (long long)import->replaced, import->options->kind->unit);
     if (import->wrong > import->shown + import->summed_up)
         message_print("%s: and %lld more", path,
                       (long long)(import->wrong - import->shown - import->summed_up));
@@ -165,32 +189,25 @@ static bool foreign_import_check(struct foreign_import *import)
         return true;
     return message_refuse(
         "%s: %lld %s are right, %lld wrong; nothing was stored (--skip-wrong leaves out the wrong ones)",
-        path, (long long)import->right, import->source->calls->unit, (long long)import->wrong);
+        path, (long long)import->right, import->options->kind->unit, (long long)import->wrong);
 }
 
 /* The same file, with the same options. */
 static const char *identify(struct foreign_import *import)
 {
-    const struct foreign_source *source = import->source;
-    char hex[CRYPTO_SHA256_HEX + 1];
-    struct builder text = {0};
-    builder_printf(&text, "%s", source->options);
-    builder_add_bytes(&text, source->mapping_text);
-    crypto_sha256_hex(builder_bytes(&text), hex);
-    builder_free(&text);
-    return arena_printf(import->control->arena, "%s %s %s", source->calls->kind, source->digest, hex);
+    return arena_printf(import->control->arena, "%s %s %s", import->options->kind->name,
+                        import->reader.digest, import->of);
 }
 
 static bool begin_foreign_import(struct foreign_import *import)
 {
-    const struct foreign_source *source = import->source;
     const char *code = import->options->code;
     if (!ns_registry_connect(import->control, code, &import->target))
         return false;
     import->done = (struct import_progress){
         .identity = identify(import), .is_merge = true, .state = import->target.conf->state};
     enum import_beginning beginning =
-        source->calls->attaches && !ns_keys_refuse(import->control, import->target.pg, "attachments")
+        import->options->kind->attaches && !ns_keys_refuse(import->control, import->target.pg, "attachments")
             ? IMPORT_REFUSED
             : import_progress_take(import->control, import->target.pg, code, &import->done);
     return beginning == IMPORT_RESUMED ||
@@ -200,24 +217,24 @@ static bool begin_foreign_import(struct foreign_import *import)
 
 static bool store_all(struct foreign_import *import)
 {
-    struct foreign_source *source = import->source;
     char digest[CRYPTO_SHA256_HEX + 1];
-    memcpy(digest, source->digest, sizeof digest);
+    memcpy(digest, import->reader.digest, sizeof digest);
     import->stores = true;
-    import->batch = archive_batch_create(import->control, import->target.pg, source->calls->attaches);
-    import->files = source->calls->attaches ? importer_files_open(import->control, &import->target) : NULL;
-    bool is_stored = (import->files || !source->calls->attaches) && foreign_import_pass(import) &&
+    import->batch = archive_batch_create(import->control, import->target.pg, import->options->kind->attaches);
+    import->files =
+        import->options->kind->attaches ? importer_files_open(import->control, &import->target) : NULL;
+    bool is_stored = (import->files || !import->options->kind->attaches) && foreign_import_pass(import) &&
                      foreign_import_store(import);
     importer_files_close(import->files);
     archive_batch_destroy(import->batch);
-    if (is_stored && strcmp(digest, source->digest) != 0)
-        return message_refuse("%s was altered while it was imported", source->path);
+    if (is_stored && strcmp(digest, import->reader.digest) != 0)
+        return message_refuse("%s was altered while it was imported", import->options->path);
     return is_stored && import_progress_end(import->target.pg);
 }
 
 static void foreign_import_sum_up(const struct foreign_import *import)
 {
-    const char *unit = import->source->calls->unit;
+    const char *unit = import->options->kind->unit;
     int64_t written = import->done.sum.documents;
     const char *replaced = import->replaced
                                ? arena_printf(import->control->arena, "%lld replaced by later ones; ",
@@ -240,6 +257,7 @@ bool foreign_import_begin(struct control *control, const struct command *command
     if (!words)
         return false;
     control->status = CONTROL_WRONG;
+    options->command = command->name;
     options->code = words[0];
     options->path = words[1];
     if (strcmp(options->code, "z") == 0)
@@ -253,15 +271,11 @@ bool foreign_import_begin(struct control *control, const struct command *command
     return false;
 }
 
-bool foreign_import_run(struct control *control, const struct foreign_import_options *options,
-                        struct foreign_source *source)
+bool foreign_import_run(struct control *control, const struct foreign_import_options *options)
 {
-    struct foreign_import import = {.control = control, .options = options, .source = source};
-    source->path = options->path;
-    source->mapping_path = options->mapping;
-    if (options->mapping && !control_read_file(control->arena, options->mapping, &source->mapping_text))
-        return false;
-    bool is_done = foreign_import_check(&import) &&
+    struct foreign_import import = {.control = control, .options = options};
+    bool is_done = foreign_import_compose(control, options, &import.members, import.of) &&
+                   foreign_import_check(&import) &&
                    (options->is_dry_run || (begin_foreign_import(&import) && store_all(&import)));
     builder_free(&import.lines);
     foreign_ids_free(&import.ids);

@@ -5,46 +5,25 @@
 #ifndef STAMPD_CONTROL_FOREIGN_FOREIGN_IMPORT_H
 #define STAMPD_CONTROL_FOREIGN_FOREIGN_IMPORT_H
 
-#include "control/archive/importer_files.h"
 #include "control/ns/ns_registry.h"
+#include "edge/crypto/crypto.h"
+
+/* A kind of file. */
+struct foreign_kind {
+    const char *name, *unit, *program; /* "csv", "rows", "import_csv.py" */
+    bool attaches;                     /* documents get the attachments that the file has, and no others */
+    bool has_repeats;                  /* of several documents with one id the last is stored */
+};
 
 struct foreign_import_options {
+    const struct foreign_kind *kind;
+    const char *command; /* "import-csv" */
     const char *code, *path;
     const char *class;   /* NULL: that of the mapping */
     const char *mapping; /* a file; NULL: none */
+    const char *own;     /* of this kind, what decides what is stored: a JSON text */
     bool is_dry_run;
     bool skips_wrong; /* stores the other documents; otherwise none is stored */
-};
-
-/* FOREIGN_LEFT_OUT: nothing is to be stored, and that is right.  FOREIGN_WRONG: reading may go on. */
-enum foreign_event { FOREIGN_DOCUMENT, FOREIGN_LEFT_OUT, FOREIGN_WRONG, FOREIGN_END, FOREIGN_FAILED };
-
-/* A kind of file. */
-struct foreign_source;
-struct foreign_calls {
-    const char *kind, *unit; /* "csv", "rows" */
-    bool attaches;           /* documents get the attachments that the file has, and no others */
-    /* Begins a pass; false: why has been reported.  `arena` is of the pass. */
-    bool (*open)(struct foreign_source *source, struct control *control, struct arena *arena);
-    /* Appends a document as a line of an archive, of the version `number`; its files go to `files`, if not
-     * NULL.  FOREIGN_WRONG and FOREIGN_FAILED: `problem_r` says why, NULL: it has been reported, or sum_up
-     * does. */
-    enum foreign_event (*next)(struct foreign_source *source, struct importer_files *files, int64_t number,
-                               struct builder *lines, const char **problem_r);
-    /* After FOREIGN_END of the pass that checks: reports what many documents have in common.  May be NULL. */
-    void (*sum_up)(struct foreign_source *source);
-    void (*close)(struct foreign_source *source); /* after open has succeeded */
-};
-struct foreign_source {
-    const struct foreign_calls *calls;
-    const char *path;
-    const char *options; /* those that decide what is stored, besides the mapping */
-    struct bytes mapping_text;
-    const char *mapping_path; /* NULL: none */
-    struct bytes id;          /* of the document that `next` returned; NO_BYTES: ids are not compared */
-    int64_t line, last_line;  /* of what `next` returned; a count if the file has no lines */
-    int64_t offset, size;
-    char digest[CRYPTO_SHA256_HEX + 1]; /* at FOREIGN_END: of the file */
 };
 
 /* The options of every command that imports. */
@@ -63,9 +42,12 @@ struct foreign_source {
 MUST_USE bool foreign_import_begin(struct control *control, const struct command *command,
                                    const struct option_line *lines, size_t count, int argc, char **argv,
                                    struct foreign_import_options *options);
+/* The members that the program of the kind gets (foreign_reader.h), and with `of_r` a digest of those that
+ * decide what is stored.  On failure reports why. */
+MUST_USE bool foreign_import_compose(struct control *control, const struct foreign_import_options *options,
+                                     struct bytes *members_r, char of_r[CRYPTO_SHA256_HEX + 1]);
 /* Continues an interrupted import of the same file.  Reports what it does, and on failure why; wrong
  * documents that are left out are a failure. */
-MUST_USE bool foreign_import_run(struct control *control, const struct foreign_import_options *options,
-                                 struct foreign_source *source);
+MUST_USE bool foreign_import_run(struct control *control, const struct foreign_import_options *options);
 
 #endif

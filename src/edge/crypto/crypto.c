@@ -25,13 +25,6 @@ void crypto_sha256(struct bytes text, unsigned char digest_r[CRYPTO_SHA256])
         log_fatal("SHA-256 is not available");
 }
 
-bool crypto_md5(struct bytes text, unsigned char digest_r[CRYPTO_MD5])
-{
-    unsigned int size = 0;
-    return EVP_Digest(text.data ? text.data : "", text.size, digest_r, &size, EVP_md5(), NULL) &&
-           size == CRYPTO_MD5;
-}
-
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1])
 {
     unsigned char digest[CRYPTO_SHA256];

@@ -6,15 +6,13 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
-enum { CRYPTO_SHA256_HEX = 64, CRYPTO_SHA256 = 32, CRYPTO_MD5 = 16 };
+enum { CRYPTO_SHA256_HEX = 64, CRYPTO_SHA256 = 32 };
 enum { CRYPTO_KEY = 16, CRYPTO_NONCE = 12, CRYPTO_TAG = 16 }; /* of AES-128-GCM */
 
 /* SHA-256 in lower-case hexadecimal, with a NUL. */
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1]);
 /* SHA-256 in bytes. */
 void crypto_sha256(struct bytes text, unsigned char digest_r[CRYPTO_SHA256]);
-/* MD5, against accidents only; false: it is not available. */
-MUST_USE bool crypto_md5(struct bytes text, unsigned char digest_r[CRYPTO_MD5]);
 /* HMAC with SHA-256 (RFC 2104). */
 void crypto_hmac(struct bytes key, struct bytes text, unsigned char digest_r[CRYPTO_SHA256]);
 /* Compares in a time that depends on the sizes only. */

@@ -1,35 +1,24 @@
-"""firestore: reads an export of Firestore for `stampctl import-firestore`, and writes a line of JSON for each document.
-
-    python3 -I firestore.py FOLDER DEPTH BYTES NOT_FINITE
+"""import_firestore: reads an export of Firestore for `stampctl import-firestore` (import-firestore.md), a document for each entity.
 
 FOLDER has a file *.overall_export_metadata, which leads to the metadata of groups of kinds in folders of it, and these name the
 files output-0, output-1… beside them.  Only what the metadata names is read: another export may lie in a folder below.
-DEPTH and BYTES are limit_depth and limit_content_bytes.  NOT_FINITE says what becomes of NaN and infinities, which JSON does not
-have: the document is wrong (refuse), or they become null, or the texts "NaN", "Infinity" and "-Infinity" (text).
-
-The first line is {"size":bytes of all files}, or {"refused":why}.  Then come the documents, in the order of the files:
-{"place":file and byte,"offset":bytes read so far}, with "collection", "id", "is_nested" and the "content" of the document, or why it
-has none in "wrong_key" or "wrong".  The last line is {"digest":of all files}, or {"failed":why no more can be read}.
 """
 import base64
 import datetime
 import hashlib
-import json
 import math
 import os
-import signal
 import stat
 import struct
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
+from neutral import SHOWN, WRONG_CLASS, Refused, Wrong, check_texts, is_class, item_of, print_document, print_line, quoted, read_mapping, run  # noqa: E402
 
 # --- protocol buffers: every size is compared with what is left before it is used ---
 
 VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 GROUPS_MOST, NUMBER_MOST = 8, (1 << 29) - 1
-
-
-class Wrong(Exception):
-    """These bytes are no message, or what it says is not taken."""
 
 
 def take_varint(message, at):
@@ -195,10 +184,6 @@ def records(file, digest):
 FILES_MOST, GROUPS_OF_KINDS_MOST, METADATA_MOST = 100000, 100000, 16 << 20
 WRONG_OVERALL = 'expected the metadata of an export of Firestore'
 WRONG_GROUP = 'expected the metadata of a group of kinds, with the names of its files'
-
-
-class Refused(Exception):
-    """The folder is no export, or no whole one."""
 
 
 def is_name(name):
@@ -390,7 +375,6 @@ MEANINGS = {0: (0,), 1: (0, TIME), 2: (0,), 3: (0, BLOB, TEXT, BYTE_STRING, MAP)
 KINDS = ((1, VARINT), (2, VARINT), (3, BYTES), (4, FIXED64), (5, GROUP), (12, GROUP))
 WRONG_ENTITY = 'expected an entity of Datastore, as exports of Firestore have'
 EPOCH = datetime.datetime(1970, 1, 1)
-quoted = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps makes an encoder for each text
 
 
 def time_text(time):
@@ -566,6 +550,66 @@ class Writer:
         self.add('}')
 
 
+# --- the mapping: a class gets the documents of one collection, so that no two have the same id ---
+
+COLLECTIONS_SHOWN = 100
+
+
+def short(text):
+    return text.encode()[:SHOWN].decode(errors='ignore')
+
+
+class Mapping:
+    """{"class","item","classes":{collection:class or null},"not_finite"}; all members may be absent."""
+
+    def __init__(self, given):
+        found = read_mapping(given, ('class', 'item', 'classes', 'not_finite'))
+        self.classes, self.first, self.without, self.others = found.get('classes'), None, {}, 0
+        check_texts(found, ('class', 'item'))
+        self.item = item_of(found.get('item', 'Main'), given)
+        self.not_finite = found.get('not_finite', 'refuse')
+        if self.not_finite not in ('refuse', 'null', 'text'):
+            raise Refused('expected as "not_finite" "refuse", "null" or "text"')
+        self.check_classes('classes' in found)
+        self.class_ = given.get('class', found.get('class'))
+        if not is_class(self.class_) if self.class_ is not None else self.classes is None:
+            raise Refused(WRONG_CLASS)
+        if self.class_ is not None and self.class_ in (self.classes or {}).values():
+            raise Refused('expected as the class one that "classes" does not have: two documents could have the same id')
+
+    def check_classes(self, has_some):
+        if has_some and not isinstance(self.classes, dict):
+            raise Refused('expected an object as "classes"')
+        stored = [class_ for class_ in (self.classes or {}).values() if class_ is not None]
+        if not all(map(is_class, stored)):
+            raise Refused('expected as each of the "classes" null, or a capital, then up to 15 letters and digits')
+        if len(set(stored)) < len(stored):
+            raise Refused('expected another class for each collection: two documents could have the same id')
+
+    def class_of(self, collection, is_nested):
+        """None: its documents are left out.  Raises Wrong without a reason; the notes have it."""
+        if self.classes is not None and collection in self.classes:
+            return self.classes[collection]
+        if not is_nested and self.class_ is not None:
+            self.first = collection if self.first is None else self.first
+            if self.first == collection:
+                return self.class_
+        if collection in self.without or len(self.without) < COLLECTIONS_SHOWN:
+            self.without.setdefault(collection, [self.explain(collection, is_nested), 0])[1] += 1
+        else:
+            self.others += 1
+        raise Wrong
+
+    def explain(self, collection, is_nested):
+        if is_nested or self.class_ is None:
+            return f'the mapping has no class for the {"subcollection" if is_nested else "collection"} "{short(collection)}"'
+        return f'the class {self.class_} is that of the collection "{short(self.first)}": name one for "{short(collection)}" in "classes" of a mapping'
+
+    def notes(self):
+        found = [f'{why} (documents: {count})' for why, count in self.without.values()]
+        return found + [f'{self.others} documents of further collections without a class'] * bool(self.others)
+
+
 # --- the lines ---
 
 def key_of(entity):
@@ -578,54 +622,60 @@ def key_of(entity):
     return read_key(found[-1])
 
 
-def describe(entity, writer):
-    """The members of the line of a document, as text."""
+def print_entity(entity, writer, mapping, name_most, place, where):
     try:
         collection, id_, is_nested = key_of(entity)
     except Wrong as why:
-        return f',"wrong_key":{quoted(str(why))}}}'
-    head = f',"collection":{quoted(collection)},"id":{quoted(id_)},"is_nested":{str(is_nested).lower()}'
+        print_line(**where, wrong=quoted(f'{place}: {why}'))
+        return
     try:
-        return f'{head},"content":{writer.write(entity)}}}'
+        class_ = mapping.class_of(collection, is_nested)
+    except Wrong:
+        print_line(**where, wrong='null')
+        return
+    if class_ is None:
+        print_line(**where, left_out='true')
+        return
+    try:
+        if len(id_.encode()) > name_most:
+            raise Wrong(f'expected as the id a text of 1 to {name_most} bytes')
+        print_document(class_, id_, [(*mapping.item, writer.write(entity))], **where)
     except Wrong as why:
-        return f'{head},"wrong":{quoted(str(why))}}}'
+        print_line(**where, wrong=quoted(f'{place}: {short(id_)} of {short(collection)}: {why}'))
 
 
-def print_line(line):
-    sys.stdout.buffer.write(line.encode(errors='replace') + b'\n')
-
-
-def print_documents(folder, files, total, writer):
+def print_documents(folder, files, total, writer, mapping, name_most):
     digest, before, count = hashlib.sha256(), 0, 0
     for name, size in files:
         digest.update(f'{name} {size}\n'.encode(errors='surrogateescape'))  # bytes cannot pass from one file to the next
         try:
             with open(f'{folder}/{name}', 'rb', buffering=0) as file:
                 for record, begin, end in records(file, digest):
-                    print_line(f'{{"place":{quoted(f"{name}, byte {begin}")},"offset":{before + end}{describe(record, writer)}')
                     count += 1
+                    print_entity(record, writer, mapping, name_most, f'{name}, byte {begin}', {'line': count, 'offset': before + end})
         except OSError as why:
-            return f'{{"failed":{quoted(f"{name}: {why.strerror}")}}}'
+            print_line(line=count + 1, failed=quoted(f'{name}: {why.strerror}'))
+            return
         except Damaged as why:
-            return f'{{"failed":{quoted(f"{name}, byte {why.at}: {why}")}}}'
+            print_line(line=count + 1, failed=quoted(f'{name}, byte {why.at}: {why}'))
+            return
         before += size
     if count != total:  # a file may have been cut between two records, where nothing in it shows that
-        return f'{{"failed":"the files have {count} documents, and the metadata counts {total}: a file was cut, or is of another export"}}'
-    return f'{{"digest":"{digest.hexdigest()}"}}'
-
-
-def main(folder, depth, size, not_finite):
-    for name in (signal.SIGINT, signal.SIGPIPE):
-        signal.signal(name, signal.SIG_DFL)
-    sys.setrecursionlimit(1000 + 20 * int(depth))
-    try:
-        files, total = read_folder(folder)
-    except Refused as why:
-        print_line(f'{{"refused":{quoted(str(why))}}}')
+        print_line(line=count + 1, failed=f'"the files have {count} documents, and the metadata counts {total}: a file was cut, or is of another export"')
         return
-    print_line(f'{{"size":{sum(size for _, size in files)}}}')
-    print_line(print_documents(folder, files, total, Writer(int(depth), int(size), not_finite)))
+    print_line(digest=quoted(digest.hexdigest()), notes=f'[{",".join(map(quoted, mapping.notes()))}]')
+
+
+def main(folder, given):
+    try:
+        mapping = Mapping(given)
+    except Refused as why:
+        raise Refused(f'{given["name"]}: {why}') from None
+    files, total = read_folder(folder)
+    print_line(size=sum(size for _, size in files))
+    writer = Writer(given['limit_depth'], given['limit_content_bytes'], mapping.not_finite)
+    print_documents(folder, files, total, writer, mapping, given['limit_name_bytes'])
 
 
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    run(main)
