@@ -16,8 +16,10 @@
 #include "segment/slots.h"
 
 enum {
-    PAUSE_MS = 50,       /* between two evaluations of a search */
-    RETRY_MS = 1000,     /* after a failure that may be over then */
+    PAUSE_MS = 50,   /* between two evaluations of a search; ten times as long as one takes */
+    TOKEN_MS = 10,   /* an evaluation counts once more for each */
+    RETRY_MS = 1000, /* after a failure that may be over then; twice as long after each further one */
+    DOUBLINGS_MOST = 6,
     REFUSED_MS = 10000,  /* after a refusal: the schema may have changed */
     WAKE_LEAST_MS = 1,   /* until what is due is looked at: it may be touched by several listeners */
     PATIENCE_MS = 30000, /* for an answer */
@@ -58,8 +60,9 @@ struct live_search {
     /* --- evaluation */
     struct live_search_list *list; /* in which it waits; NULL: in none */
     struct live_search *next, *previous;
-    int64_t due_ms, begun_ms;
+    int64_t due_ms, begun_ms, pause_ms;
     struct fcgi_ask *ask;
+    int failures;         /* since the last answer */
     bool is_touched;      /* while it was asked for */
     bool is_told;         /* its listeners are being flushed */
     uint64_t begun, done; /* evaluations */
@@ -158,8 +161,7 @@ static void enter_list(struct live_search *search, struct live_search_list *list
 
 static void wait_for_turn(struct live_search *search)
 {
-    int64_t now_ms = clock_monotonic_ms(), next_ms = search->begun_ms + PAUSE_MS;
-    enter_list(search, &search->audience->searches.due, next_ms > now_ms ? next_ms : now_ms);
+    enter_list(search, &search->audience->searches.due, search->begun_ms + search->pause_ms);
 }
 
 static void rest(struct live_search *search, int64_t rest_ms)
@@ -167,12 +169,18 @@ static void rest(struct live_search *search, int64_t rest_ms)
     enter_list(search, &search->audience->searches.resting, clock_monotonic_ms() + rest_ms);
 }
 
-/* What it finds may have changed. */
+static void rest_longer(struct live_search *search)
+{
+    rest(search, (int64_t)RETRY_MS << search->failures);
+    search->failures += search->failures < DOUBLINGS_MOST;
+}
+
+/* What it finds may have changed.  One that fails is not asked for sooner. */
 static void touch(struct live_search *search)
 {
     if (search->ask)
         search->is_touched = true;
-    else if (search->list != &search->audience->searches.due)
+    else if (search->list != &search->audience->searches.due && !(search->list && search->failures))
         wait_for_turn(search);
 }
 
@@ -280,12 +288,8 @@ static void ask_another(struct live_search *search)
     struct live_searching *one = search->first;
     if (one == search->last)
         return;
-    search->first = one->next;
-    search->first->previous = NULL;
-    one->previous = search->last;
-    one->next = NULL;
-    search->last->next = one;
-    search->last = one;
+    part(one);
+    join(search, one);
 }
 
 /* Each writes what it has not got, once it is certain what it may see. */
@@ -308,18 +312,22 @@ static void on_answer(void *context, struct bytes answer)
     struct live_searches *searches = search->audience->all->searches;
     search->ask = NULL; /* freed behind this call */
     searches->in_flight--;
+    int64_t took_ms = clock_monotonic_ms() - search->begun_ms;
+    search->audience->searches.tokens -= (double)took_ms / TOKEN_MS;
+    search->pause_ms = took_ms * 10 > PAUSE_MS ? took_ms * 10 : PAUSE_MS;
     bool is_settled = live_found_take_answer(&search->found, search->text, answer, searches->arena);
     arena_reset(searches->arena);
-    if (is_settled)
+    if (is_settled) {
         search->done = search->begun;
-    else
+        search->failures = 0;
+        if (search->is_touched)
+            wait_for_turn(search);
+        else if (!search->found.page)
+            rest(search, REFUSED_MS);
+    } else {
         ask_another(search);
-    if (is_settled && search->is_touched)
-        wait_for_turn(search);
-    else if (!search->found.page)
-        rest(search, is_settled ? REFUSED_MS : RETRY_MS);
-    else if (!is_settled)
-        rest(search, RETRY_MS);
+        rest_longer(search);
+    }
     search->is_touched = false;
     search_count_memory(search);
     tell(search);
@@ -336,18 +344,13 @@ static const char *next_worker(struct live_searches *searches, char path_r[PATH_
     return path_r;
 }
 
-static struct bytes given(struct bytes text)
-{
-    return text.size ? text : NO_BYTES;
-}
-
 static void ask(struct live_search *search)
 {
-    char path[PATH_MAX], size[32];
+    char path[PATH_MAX];
     struct live_searches *searches = search->audience->all->searches;
     const struct live_searcher *asker = search->first->owner;
     const char *address = arena_printf(searches->arena, "/%s/op/find", search->audience->code);
-    snprintf(size, sizeof size, "%zu", search->body.size);
+    const char *size = arena_printf(searches->arena, "%zu", search->body.size);
     const struct fcgi_ask_parameter parameters[] = {
         {"REQUEST_METHOD", BYTES("POST")},
         {"REQUEST_URI", bytes_of(address)},
@@ -355,9 +358,9 @@ static void ask(struct live_search *search)
         {"CONTENT_LENGTH", bytes_of(size)},
         {"STAMPD_NS", bytes_of(search->audience->code)},
         {"STAMPD_DATABASE", bytes_of(search->audience->database)},
-        {"STAMPD_CLIENT", given(asker->client)},
-        {"HTTP_AUTHORIZATION", given(asker->authorization)},
-        {"HTTP_COOKIE", given(asker->cookie)},
+        {"STAMPD_CLIENT", asker->client},
+        {"HTTP_AUTHORIZATION", asker->authorization},
+        {"HTTP_COOKIE", asker->cookie},
         /* Which page may read the stream was judged when it began. */
         {"HTTP_SEC_FETCH_SITE", BYTES("same-origin")},
     };
@@ -377,7 +380,7 @@ static void ask(struct live_search *search)
     if (search->ask)
         searches->in_flight++;
     else
-        rest(search, RETRY_MS);
+        rest_longer(search);
 }
 
 static void fill(const struct settings *settings, struct live_search_queue *queue, int64_t now_ms)
@@ -444,8 +447,9 @@ static void live_searches_go_on(void *context)
 
 static struct bytes searcher_keep(char **room, struct bytes text)
 {
-    if (text.size)
-        memcpy(*room, text.data, text.size);
+    if (!text.size)
+        return NO_BYTES;
+    memcpy(*room, text.data, text.size);
     struct bytes kept = {*room, text.size};
     *room += text.size;
     return kept;
@@ -581,8 +585,7 @@ static uint64_t turn_of(const struct live_searching *one)
 
 void live_searches_write(struct live_listener *listener, struct builder *text)
 {
-    struct live_searcher *searcher = listener->searcher;
-    struct live_searching *one = searcher->list;
+    struct live_searching *one = listener->searcher->list;
     while (!has_news(one))
         one++;
     builder_printf(text, "event: find\ndata: {\"def\":%zu", one->position);
