@@ -1,5 +1,6 @@
 /* fuzz_live: live_question_read on any query string (first byte 'q') or JSON body.  What was read has
- * distinct definitions of valid classes, and each, sent alone in the other form, is read as the same. */
+ * distinct definitions of valid classes, and each, sent alone in the other form, is read as the same.  Of a
+ * search, what a worker is sent is JSON, and it follows something. */
 #include "fuzz.h"
 
 #include "model/document/item.h"
@@ -9,7 +10,7 @@
 
 const char fuzz_target[] = "live";
 
-enum { MOST = 50 };
+enum { MOST = 50, SEARCHES = 5 };
 
 static void check_again(struct arena *arena, const struct definition *definition)
 {
@@ -46,7 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        .body = is_query ? BYTES("") : text,
                                        .definitions_most = MOST,
                                        .definition_bytes_most = 2048,
-                                       .records_most = MOST};
+                                       .records_most = MOST,
+                                       .searches_most = SEARCHES,
+                                       .search_rows_most = 100};
     struct live_question question;
     const char *wrong;
     enum fault fault = live_question_read(arena, &source, &question, &wrong);
@@ -55,11 +58,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!fault) {
         assert(question.count + question.record_count && question.count + question.record_count <= MOST);
         assert(!is_query || !question.admin.data);
-        for (size_t i = 0; i < question.count; i++) {
+        for (size_t i = 0; i < question.count_own; i++) {
             assert(item_is_class_name(question.definitions[i].class));
             for (size_t k = 0; k < i; k++)
                 assert(!bytes_equal(question.definitions[i].text, question.definitions[k].text));
             check_again(arena, &question.definitions[i]);
+        }
+        for (size_t i = 0, first = question.count_own; i < question.wish_count; i++) {
+            struct json *body;
+            assert(json_is_tree(arena, question.wishes[i].body, 128, 2, &body) && json_member(body, "param"));
+            assert(question.wishes[i].end > first && question.wishes[i].end <= question.count);
+            first = question.wishes[i].end;
         }
         for (size_t i = 0; i < question.record_count; i++) {
             assert(question.records[i].kind && !question.records[i].class.data);
