@@ -15,3 +15,15 @@ comment on table stampd.lease is
 
 insert into stampd.lease default values;
 grant select, update on stampd.lease to stampd;
+
+-- How far a standby is (setting replica; doc/explanation/freshness.md): a row of each host that reads one, in the database that it reads.
+
+create table stampd.heartbeat (
+  installation bigint primary key, -- of the host, as its segment has it
+  nonce        bigint not null,    -- of the process that writes it, and of the history that it knows
+  sent_ms      bigint not null,    -- by the clock of the host, which counts from its start
+  at           timestamptz not null default now()
+) with (fillfactor = 50);
+comment on table stampd.heartbeat is
+  'A standby that shows a row has all that was acknowledged before the row was sent: changed once a second while a host reads its standbys.';
+grant select, insert, update, delete on stampd.heartbeat to stampd;

@@ -162,6 +162,7 @@ libstampd_a_SOURCES = \
 	src/document/cache.c src/document/cache.h \
 	src/document/documents.c src/document/documents.h \
 	src/document/documents_private.h \
+	src/document/documents_replica.c \
 	src/document/transaction.c src/document/transaction.h \
 	src/document/transaction_commit.c \
 	src/document/transaction_effects.c \
@@ -536,6 +537,7 @@ libstampd_a_SOURCES = \
 	src/seal/site_key.c src/seal/site_key.h \
 	src/seal/siv.c \
 	src/seal/siv_private.h \
+	src/segment/beats.c src/segment/beats.h \
 	src/segment/board.c src/segment/board.h \
 	src/segment/counts/activity.c src/segment/counts/activity.h \
 	src/segment/counts/backlog.c src/segment/counts/backlog.h \
@@ -567,6 +569,7 @@ libstampd_a_SOURCES = \
 	src/segment/slots.c src/segment/slots.h \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
+	src/serve/beat_writer.c src/serve/beat_writer.h \
 	src/serve/collector.c src/serve/collector.h \
 	src/serve/decrypter.c src/serve/decrypter.h \
 	src/serve/handover.c src/serve/handover.h \

@@ -33,8 +33,6 @@ struct settings_reader {
     size_t problem_size;
 };
 
-#define CELL_PREFIX "database."
-
 static char *duplicate(const char *text)
 {
     char *copy = strdup(text);
@@ -73,6 +71,7 @@ void settings_free(struct settings *settings)
     for (size_t i = 0; i < settings->cell_count; i++) {
         free(settings->cells[i].name);
         free(settings->cells[i].conninfo);
+        free(settings->cells[i].replica);
     }
     settings->cell_count = 0;
 #define TEXT(name, value, description)                                                                       \
@@ -156,23 +155,53 @@ static bool continue_text(char **field, const char *value)
     return true;
 }
 
-/* `database.NAME = …` */
+static struct settings_cell *find_cell(struct settings *settings, const char *name)
+{
+    for (size_t i = 0; i < settings->cell_count; i++)
+        if (strcmp(settings->cells[i].name, name) == 0)
+            return &settings->cells[i];
+    return NULL;
+}
+
+/* `database.NAME = …`, `replica.NAME = …`, in any order. */
 static bool take_cell(struct settings_reader *reader, const char *name, const char *value)
 {
     struct settings *settings = reader->settings;
-    const char *cell = name + sizeof CELL_PREFIX - 1;
-    if (reader->is_continued)
-        return continue_text(&settings->cells[settings->cell_count - 1].conninfo, value);
-    if (!settings_is_cell(cell))
+    bool is_replica = *name == 'r';
+    const char *cell_name = strchr(name, '.') + 1;
+    if (!settings_is_cell(cell_name))
         return settings_refuse(
-            reader, "%s: expected %s and the name of a cell, 1 to %d of a-z and 0-9, a letter first", name,
-            CELL_PREFIX, SETTINGS_CELL_NAME_MOST);
-    if (settings_conninfo_of_cell(settings, cell))
-        return settings_refuse(reader, "%s: given a second time", name);
-    if (settings->cell_count == SETTINGS_CELLS_MOST)
+            reader, "%s: expected %.*s and the name of a cell, 1 to %d of a-z and 0-9, a letter first", name,
+            (int)(cell_name - name), name, SETTINGS_CELL_NAME_MOST);
+    struct settings_cell *cell = find_cell(settings, cell_name);
+    if (!cell && settings->cell_count == SETTINGS_CELLS_MOST)
         return settings_refuse(reader, "%s: expected at most %d cells", name, SETTINGS_CELLS_MOST);
-    settings->cells[settings->cell_count++] = (struct settings_cell){duplicate(cell), duplicate(value)};
+    if (!cell) {
+        cell = &settings->cells[settings->cell_count++];
+        *cell = (struct settings_cell){.name = duplicate(cell_name)};
+    }
+    char **field = is_replica ? &cell->replica : &cell->conninfo;
+    if (reader->is_continued)
+        return continue_text(field, value);
+    if (*field)
+        return settings_refuse(reader, "%s: given a second time", name);
+    *field = duplicate(value);
     return true;
+}
+
+static bool check_cells(struct settings_reader *reader)
+{
+    const struct settings *settings = reader->settings;
+    for (size_t i = 0; i < settings->cell_count; i++)
+        if (!settings->cells[i].conninfo)
+            return settings_refuse(reader, "replica.%s needs database.%s", settings->cells[i].name,
+                                   settings->cells[i].name);
+    return true;
+}
+
+static bool is_of_cell(const char *name)
+{
+    return strncmp(name, "database.", 9) == 0 || strncmp(name, "replica.", 8) == 0;
 }
 
 static bool settings_take_pair(void *context, const struct named_value *pair)
@@ -180,7 +209,7 @@ static bool settings_take_pair(void *context, const struct named_value *pair)
     struct settings_reader *reader = context;
     const char *name = pair->name, *value = pair->value;
     reader->is_continued = pair->is_continued;
-    if (strncmp(name, CELL_PREFIX, sizeof CELL_PREFIX - 1) == 0)
+    if (is_of_cell(name))
         return take_cell(reader, name, value);
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
@@ -339,6 +368,24 @@ const char *settings_conninfo(const struct settings *settings, const char *datab
     return settings_conninfo_of_cell(settings, settings_cell_of(database));
 }
 
+const char *settings_replica(const struct settings *settings, const char *database)
+{
+    const char *cell = settings_cell_of(database);
+    const char *replica = *cell ? NULL : settings->replica;
+    for (size_t i = 0; i < settings->cell_count; i++)
+        if (*cell && strcmp(settings->cells[i].name, cell) == 0)
+            replica = settings->cells[i].replica;
+    return replica && *replica ? replica : NULL;
+}
+
+bool settings_has_replicas(const struct settings *settings)
+{
+    bool has = settings->replica && *settings->replica;
+    for (size_t i = 0; i < settings->cell_count; i++)
+        has |= settings->cells[i].replica && *settings->cells[i].replica;
+    return has;
+}
+
 bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_PATH_BYTES])
 {
     const char *path = settings->queue_socket;
@@ -413,7 +460,7 @@ static bool check_whole(struct settings_reader *reader)
     if (settings->segment_slots & (settings->segment_slots - 1))
         return settings_refuse(reader, "segment_slots = %lld: expected a power of two",
                                (long long)settings->segment_slots);
-    return check_clients(reader) && check_tasks(reader) &&
+    return check_cells(reader) && check_clients(reader) && check_tasks(reader) &&
            check_collector(reader, "metrics_url", settings->metrics_url) &&
            check_collector(reader, "trace_url", settings->trace_url);
 }

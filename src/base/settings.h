@@ -21,6 +21,7 @@ enum { TRACE_CALLER_IGNORED, TRACE_CALLER_TRUSTED };
 enum { SETTINGS_CELLS_MOST = 64, SETTINGS_CELL_NAME_MOST = 16 };
 struct settings_cell {
     char *name, *conninfo;
+    char *replica; /* its standbys; NULL: none is read */
 };
 
 struct settings {
@@ -31,7 +32,7 @@ struct settings {
 #undef TEXT
 #undef CHOICE
 #undef NUMBER
-    struct settings_cell cells[SETTINGS_CELLS_MOST]; /* `database.NAME = …`, in the order of the file */
+    struct settings_cell cells[SETTINGS_CELLS_MOST]; /* `database.NAME = …`, `replica.NAME = …` */
     size_t cell_count;
 };
 
@@ -47,6 +48,9 @@ bool settings_is_cell(const char *name);
 const char *settings_conninfo_of_cell(const struct settings *settings, const char *cell);
 /* The same of the cell of a database. */
 const char *settings_conninfo(const struct settings *settings, const char *database);
+/* That of standbys of its cell, which may answer reads with an age; NULL: there are none. */
+const char *settings_replica(const struct settings *settings, const char *database);
+bool settings_has_replicas(const struct settings *settings);
 /* Path of the segment: the setting, or `segment` in run_directory.  False: it does not fit. */
 MUST_USE bool settings_segment_path(const struct settings *settings, char *path_r, size_t path_size);
 /* Largest body, in bytes, of a request for live events. */

@@ -182,6 +182,7 @@ TEXT(records_directory, "", "Folder of this host for records that are kept on di
 NUMBER(records_disk_mb, 1024, 1, 1048576, "MiB", "The most that the records on disk may take.")
 NUMBER(records_mb, 16, 0, 8191, "MiB", "Memory of this host for records, values by key that all workers share; 0: there are none.")
 NUMBER(recycle_requests, 1000000, 0, 1000000000, "requests", "A worker is replaced after about this many requests; 0: never.")
+TEXT(replica, "", "Connection string of standbys of the cell of `database`, for reads with an age; empty: none is read.")
 NUMBER(resource_cache_mb, 64, 1, 65536, "MiB", "Copies of files of namespaces that nginx keeps on its disk.")
 NUMBER(resource_cache_s, 5, 0, 3600, "s", "nginx answers with its copy of a file this long before it asks a worker whether it has changed; 0: each request goes to a worker.")
 NUMBER(restart_young_ms, 1000, 0, 3600000, "ms", "A process that ends younger than this is restarted with a delay, from 100 ms to 30 s, that doubles each time; 0: at once.")

@@ -17,6 +17,7 @@ struct cache_entry {
     uint32_t slot;
     bool is_tagged;  /* false: `tag` proves nothing, the copy serves only tolerances and deltas */
     bool is_doubted; /* the database has another version, despite the stamps: only a load is valid */
+    bool is_aged;    /* of a standby: serves tolerances, and nothing is completed with it */
     bool is_written; /* an operation of this worker wrote it; outlives the copy's replacement */
     int ns;
 };

@@ -23,6 +23,7 @@ struct documents *documents_create(const struct settings *settings, struct segme
     documents->settings = settings;
     documents->segment = segment;
     documents->store = store_create(settings, segment);
+    documents->replica = settings_has_replicas(settings) ? store_create_replica(settings, segment) : NULL;
     documents->drops = lineage_drops(segment);
     documents->cache = cache_create((size_t)settings->cache_mb << 20, settings->cache_age_s * 1000);
     documents->publisher = feed_publisher_create(segment);
@@ -39,6 +40,7 @@ void documents_destroy(struct documents *documents)
         return;
     cache_destroy(documents->cache);
     store_destroy(documents->store);
+    store_destroy(documents->replica);
     feed_publisher_destroy(documents->publisher);
     free(documents);
 }
@@ -208,7 +210,7 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t
         wanted->loads = ARENA_ARRAY(arena, struct load, most);
         wanted->found = ARENA_ARRAY(arena, struct found *, most);
     }
-    struct document *copy = entry ? document_hold(entry->document) : NULL;
+    struct document *copy = entry && !entry->is_aged ? document_hold(entry->document) : NULL;
     if (copy)
         arena_defer(arena, documents_release, copy); /* the cache may evict it while others are loaded */
     wanted->loads[index] = (struct load){.class = name.class, .id = name.id, .copy = copy};
@@ -420,6 +422,8 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
     if (proven) {
         entry = proven;
         entry->fresh_ms = documents->now_ms;
+    } else if (!is_young && documents_find_on_replica(documents, ns, arena, name, tolerance_ms, found_r)) {
+        return FAULT_NONE;
     } else if (!is_young) {
         struct wanted wanted = {0};
         want(arena, &wanted, 1, 0, name, found_r, entry);

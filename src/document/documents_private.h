@@ -28,7 +28,8 @@ struct documents {
     int64_t deadline_ms; /* of the request */
     bool other_hosts;    /* hosts = many: stamps do not cover all changes */
     bool must_exit;
-    uint64_t drops; /* lineage_drops when the copies were dropped last */
+    struct store *replica; /* of standbys; NULL: none is read */
+    uint64_t drops;        /* lineage_drops when the copies were dropped last */
     struct known_ns known_namespaces[KNOWN_NAMESPACES];
 };
 
@@ -51,6 +52,10 @@ MUST_USE enum fault documents_find_newest(struct documents *documents, int ns, s
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int ns, struct arena *arena,
                                              struct document_name name, int64_t tolerance_ms,
                                              struct found *found_r);
+/* The same from a standby, if that is proven so young; `found` is as look_up has left it.  False: unchanged,
+ * ask the primary. */
+MUST_USE bool documents_find_on_replica(struct documents *documents, int ns, struct arena *arena,
+                                        struct document_name name, int64_t tolerance_ms, struct found *found);
 /* If the document has expired, replaces it by one that does not exist, in the arena. */
 void documents_judge_expiry(struct arena *arena, struct found *found);
 /* Whether a document that had not expired has expired by now. */

@@ -3,6 +3,7 @@
 
 #include "segment/counts/activity.h"
 #include "segment/counts/backlog.h"
+#include "segment/beats.h"
 #include "segment/feed.h"
 #include "segment/counts/hashers.h"
 #include "segment/counts/limiter.h"
@@ -36,6 +37,7 @@ static const struct tenant {
     {processes_size, processes_init, NULL}, /* a commit in flight: serve/instance.h */
     {lineage_size, lineage_init, NULL},
     {waits_size, waits_init, waits_recover},
+    {beats_size, beats_init, NULL},
     {metrics_size, metrics_init, NULL},
     {backlog_size, backlog_init, NULL},
     {losses_size, losses_init, NULL},

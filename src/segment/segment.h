@@ -13,6 +13,7 @@
 
 struct activity_board;
 struct backlog;
+struct beats;
 struct cell_record;
 struct feed_board;
 struct hashers_board;
@@ -52,6 +53,7 @@ struct segment {
     struct cell_record *cells;
     struct lineage *lineage;
     struct waits *waits;
+    struct beats *beats;
     struct pulse *metrics;
     struct backlog *backlogs;
     struct losses *losses;

@@ -23,6 +23,7 @@
 #include "serve/decrypter.h"
 #include "serve/lease.h"
 #include "serve/relay.h"
+#include "serve/beat_writer.h"
 #include "serve/heritage.h"
 #include "serve/upkeep/keeper.h"
 #include "serve/upkeep/mover.h"
@@ -45,12 +46,12 @@ enum {
 
 /* clang-format off */
 enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_LEASE, ROLE_KEEPER, ROLE_MOVER, ROLE_EXPORTER,
-            ROLE_METRICS, ROLE_DECRYPTER, ROLES };
+            ROLE_METRICS, ROLE_DECRYPTER, ROLE_BEATS, ROLES };
 static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "lease process", "keeper",
-                                         "mover", "exporter", "metrics exporter", "decrypter"};
+                                         "mover", "exporter", "metrics exporter", "decrypter", "beat writer"};
 static void (*const upkeep_runs[ROLES])(const struct settings *, struct segment *) = {
     [ROLE_RELAY] = relay_run, [ROLE_LEASE] = lease_run, [ROLE_KEEPER] = keeper_run, [ROLE_MOVER] = mover_run,
-    [ROLE_EXPORTER] = span_exporter_run};
+    [ROLE_EXPORTER] = span_exporter_run, [ROLE_BEATS] = beat_writer_run};
 static int (*const heir_runs[ROLES])(const struct heritage *) = {
     [ROLE_WORKER] = worker_run, [ROLE_RECOVERY] = worker_recover, [ROLE_METRICS] = metrics_exporter_run,
     [ROLE_DECRYPTER] = decrypter_run};
@@ -431,19 +432,6 @@ static void tend_workers(struct supervisor *supervisor, int64_t now_ms)
     }
 }
 
-static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
-{
-    for (int i = 0; i < supervisor->count; i++) {
-        struct child *child = &supervisor->children[i];
-        if (child->role == ROLE_RELAY && !child->is_outdated && !child->is_ready &&
-            now_ms - child->started_ms >= RELAY_OVERLAP_MS)
-            succeed(supervisor, child);
-    }
-    if (!read_posts(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
-        throttle_allows(&supervisor->role_throttles[ROLE_RELAY], now_ms))
-        supervisor_start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
-}
-
 /* The live process, the decrypter: a former one serves until its successor is ready. */
 static void tend_successive(struct supervisor *supervisor, enum role role, int64_t now_ms)
 {
@@ -452,7 +440,19 @@ static void tend_successive(struct supervisor *supervisor, enum role role, int64
         supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-/* Keeper, mover, both exporters, lease process.  An outdated one stops at once: no process depends on it. */
+static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
+{
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if (child->role == ROLE_RELAY && !child->is_outdated && !child->is_ready &&
+            now_ms - child->started_ms >= RELAY_OVERLAP_MS)
+            succeed(supervisor, child);
+    }
+    tend_successive(supervisor, ROLE_RELAY, now_ms);
+}
+
+/* Keeper, mover, both exporters, lease process, beat writer.  An outdated one stops at once: no process depends on
+ * it. */
 static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
@@ -460,9 +460,8 @@ static void tend_single(struct supervisor *supervisor, enum role role, bool is_w
         if (child->role == role && child->is_outdated && child->stopping_as == STOP_NOT)
             request_stop(child, STOP_DRAIN);
     }
-    if (is_wanted && !read_posts(supervisor, role, NO_POSITION).has_current &&
-        throttle_allows(&supervisor->role_throttles[role], now_ms))
-        supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
+    if (is_wanted)
+        tend_successive(supervisor, role, now_ms);
 }
 
 static void tend_recoveries(struct supervisor *supervisor)
@@ -485,6 +484,7 @@ void supervisor_tend(struct supervisor *supervisor)
         tend_single(supervisor, ROLE_LEASE, supervisor->settings->hosts == HOSTS_PAIR, now_ms);
         tend_single(supervisor, ROLE_KEEPER, true, now_ms);
         tend_single(supervisor, ROLE_MOVER, *supervisor->settings->object_stores_file, now_ms);
+        tend_single(supervisor, ROLE_BEATS, settings_has_replicas(supervisor->settings), now_ms);
         tend_single(supervisor, ROLE_EXPORTER, *supervisor->settings->trace_url, now_ms);
         tend_single(supervisor, ROLE_METRICS, *supervisor->settings->metrics_url, now_ms);
     } else {

@@ -14,6 +14,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "model/schema/search.h"
+#include "segment/beats.h"
 #include "segment/feed.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
@@ -133,16 +134,15 @@ static struct pg_patience patience_with(const struct segment *segment, int cell)
     return (struct pg_patience){is_silent, waits_silence(segment, cell)};
 }
 
-static enum fault connect(struct entering *entering)
+/* Plans: commit.md 1.6.  Keepalives: the server too must detect that our host is gone, or the lock stays.
+ * Where live events are on, other hosts' relays and listeners receive our changes as they receive those of
+ * psql: notifications serialise commits. */
+enum { ROLE_SETTINGS = 768 };
+static void write_role_settings(const struct settings *settings, char text_r[ROLE_SETTINGS])
 {
-    const struct settings *settings = entering->settings;
-    char role_settings[768];
-    /* Plans: commit.md 1.6.  Keepalives: the server too must detect that our host is gone, or the lock
-     * stays.  Where live events are on, other hosts' relays and listeners receive our changes as they
-     * receive those of psql: notifications serialise commits. */
     bool tells_others = settings->hosts == HOSTS_MANY && settings->live;
     int size =
-        snprintf(role_settings, sizeof role_settings,
+        snprintf(text_r, ROLE_SETTINGS,
                  "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off"
                  " -c enable_mergejoin=off -c jit=off -c default_transaction_isolation=read\\ committed"
                  " -c idle_in_transaction_session_timeout=%lld -c search_path=stampd -c stampd.worker=%s"
@@ -151,7 +151,14 @@ static enum fault connect(struct entering *entering)
                  " -c pg_trgm.similarity_threshold=%g",
                  (long long)settings->limit_operation_s * 1000, tells_others ? "off" : "on",
                  (long long)settings->limit_collection_values, SEARCH_LIKE_LEAST);
-    assert(size > 0 && (size_t)size < sizeof role_settings);
+    assert(size > 0 && size < ROLE_SETTINGS);
+}
+
+static enum fault connect(struct entering *entering)
+{
+    const struct settings *settings = entering->settings;
+    char role_settings[ROLE_SETTINGS];
+    write_role_settings(settings, role_settings);
     struct pg_options options = {
         .conninfo = settings_conninfo(settings, entering->database),
         .database = entering->database,
@@ -399,6 +406,60 @@ enum fault session_open(const struct settings *settings, struct segment *segment
                   pg_backend_pid(entering.pg));
     }
     return end_entering(&entering, fault, pg_r);
+}
+
+/* --- standbys --- */
+
+enum { REPLICA_MS = 2000 }; /* of a statement: the primary is asked afterwards */
+enum { STANDS, SCHEMA, REPLICA_STATEMENTS };
+static const struct pg_statement replica_statements[REPLICA_STATEMENTS] = {
+    [STANDS] = {"session_stands", "select nonce, sent_ms from heartbeat where installation = $1::bigint", 1},
+    [SCHEMA] = {"session_schema", "select coalesce(max(number), 0)::bigint from migration", 0},
+};
+
+enum fault session_open_replica(const struct settings *settings, struct segment *segment, int ns,
+                                struct pg **pg_r)
+{
+    const char *database = namespaces_database(segment, ns);
+    char role_settings[ROLE_SETTINGS];
+    struct pg_result *row;
+    write_role_settings(settings, role_settings);
+    const struct pg_options options = {
+        .conninfo = settings_replica(settings, database),
+        .database = database,
+        .name = "stampd replica",
+        .role_settings = role_settings,
+        .connect_timeout_s = (int)settings->connect_timeout_s,
+        .statement_timeout_ms = REPLICA_MS,
+        .lock_timeout_ms = REPLICA_MS,
+        .takes_standby = true,
+    };
+    enum fault fault = pg_open(&options, pg_r);
+    if (fault)
+        return fault;
+    struct arena *arena = arena_create("replica");
+    fault = FAULT_FIRST(pg_prepare(*pg_r, replica_statements, REPLICA_STATEMENTS),
+                        pg_run(*pg_r, &replica_statements[SCHEMA], PG_NO_PARAMS(arena), &row));
+    if (!fault && pg_get_i64(row, 0, 0) != SCHEMA_NUMBER)
+        fault = FAULT_ODATABASE;
+    arena_destroy(arena);
+    if (!fault)
+        pg_prepare_on_use(*pg_r, statements, STATEMENT_COUNT);
+    return fault;
+}
+
+enum fault session_standing(struct segment *segment, int ns, struct pg *pg, struct arena *arena,
+                            int64_t *as_of_ms_r)
+{
+    enum { NONCE, SENT_MS };
+    struct pg_result *row;
+    *as_of_ms_r = 0;
+    enum fault fault = pg_run(pg, &replica_statements[STANDS],
+                              PG_PARAMS(arena, PG_I64(segment_installation(segment))), &row);
+    if (!fault && pg_rows(row) &&
+        beats_prove(segment, ns, (uint64_t)pg_get_i64(row, 0, NONCE), pg_get_i64(row, 0, SENT_MS)))
+        *as_of_ms_r = pg_get_i64(row, 0, SENT_MS);
+    return fault;
 }
 
 int64_t session_pause_ms(int failures)

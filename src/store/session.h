@@ -7,6 +7,7 @@
 #ifndef STAMPD_STORE_SESSION_H
 #define STAMPD_STORE_SESSION_H
 
+#include "base/arena.h"
 #include "base/fault.h"
 #include "base/settings.h"
 #include "edge/pg/pg.h"
@@ -21,6 +22,14 @@
  * (another installation serves the database and hosts = one). */
 MUST_USE enum fault session_open(const struct settings *settings, struct segment *segment, int ns,
                                  struct pg **pg_r, uint32_t *timeline_r);
+/* Opens a session on a standby, for reads with an age alone: no lock, and nothing is proven
+ * (session_standing). FAULT_XAWAY, FAULT_ODATABASE. */
+MUST_USE enum fault session_open_replica(const struct settings *settings, struct segment *segment, int ns,
+                                         struct pg **pg_r);
+/* What the standby shows is not older than this moment of clock_boot_ms; 0: nothing is known.  It holds for
+ * all later reads of the session. */
+MUST_USE enum fault session_standing(struct segment *segment, int ns, struct pg *pg, struct arena *arena,
+                                     int64_t *as_of_ms_r);
 /* Compares what a connection has met with what this host knows; logs.  FAULT_XAWAY: a former primary. */
 MUST_USE enum fault session_meet(struct segment *segment, int ns, const struct lineage_met *met);
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/beats.h"
 #include "segment/lineage.h"
 #include "segment/namespaces.h"
 #include "segment/counts/waits.h"
@@ -21,7 +22,8 @@ static const struct store_cache *const caches[] = {
 #undef CACHE
 };
 
-enum { RECENT_MS = 10000 }; /* a session used within this time counts as in use */
+enum { REPLICA_PAUSE_MS = 30000 }; /* a standby that is away is not waited for by every other request */
+enum { RECENT_MS = 10000 };        /* a session used within this time counts as in use */
 
 struct store *store_create(const struct settings *settings, struct segment *segment)
 {
@@ -31,6 +33,13 @@ struct store *store_create(const struct settings *settings, struct segment *segm
     store->settings = settings;
     store->segment = segment;
     store->visitor = NO_VISITOR;
+    return store;
+}
+
+struct store *store_create_replica(const struct settings *settings, struct segment *segment)
+{
+    struct store *store = store_create(settings, segment);
+    store->is_of_replica = true;
     return store;
 }
 
@@ -214,18 +223,24 @@ static enum fault open_session(struct store *store, int ns)
     struct store_session *session = &store->sessions[ns];
     store_make_room(store);
     waits_begin(store->segment, clock_monotonic_ms());
-    enum fault fault = session_open(store->settings, store->segment, ns, &session->pg, &session->timeline);
+    session->as_of_ms = 0;
+    enum fault fault =
+        store->is_of_replica
+            ? session_open_replica(store->settings, store->segment, ns, &session->pg)
+            : session_open(store->settings, store->segment, ns, &session->pg, &session->timeline);
     waits_end(store->segment);
     if (!fault)
         fault = open_caches(session);
-    namespaces_set_health(store->segment, ns, !fault);
+    if (!store->is_of_replica)
+        namespaces_set_health(store->segment, ns, !fault);
     if (fault) {
         close_caches(session);
         pg_close(session->pg);
         session->pg = NULL;
         session->reason = fault;
         session->failures++;
-        session->retry_ms = clock_monotonic_ms() + session_pause_ms(session->failures);
+        session->retry_ms = clock_monotonic_ms() +
+                            (store->is_of_replica ? REPLICA_PAUSE_MS : session_pause_ms(session->failures));
         return fault;
     }
     store->open_count++;
@@ -262,7 +277,8 @@ uint32_t store_timeline(const struct store *store, int ns)
 
 bool store_is_former(const struct store *store, int ns)
 {
-    return store->sessions[ns].timeline != lineage_timeline(store->segment, ns);
+    return !store->is_of_replica && /* of which nothing is believed that was not proven */
+           store->sessions[ns].timeline != lineage_timeline(store->segment, ns);
 }
 
 enum fault store_use(struct store *store, int ns, struct pg **pg_r)
@@ -285,6 +301,46 @@ enum fault store_use(struct store *store, int ns, struct pg **pg_r)
     note_use(store, ns);
     *pg_r = session->pg;
     return FAULT_NONE;
+}
+
+/* --- standbys ------------------------------------------------------------------------------------ */
+
+static enum fault find_standing(struct store *store, int ns, struct arena *arena)
+{
+    struct pg *pg;
+    struct store_session *session = &store->sessions[ns];
+    enum fault fault = FAULT_FIRST(store_connect(store, ns), store_use(store, ns, &pg));
+    if (fault)
+        return fault;
+    session->drops = lineage_drops(store->segment); /* before: a drop meanwhile makes it worthless */
+    fault = session_standing(store->segment, ns, pg, arena, &session->as_of_ms);
+    if (fault && !pg_is_usable(pg)) {
+        store_close(store, ns);
+        session->reason = fault;
+        session->failures++;
+        session->retry_ms = clock_monotonic_ms() + REPLICA_PAUSE_MS;
+    }
+    return fault;
+}
+
+bool store_is_young(struct store *store, int ns, struct arena *arena, int64_t tolerance_ms,
+                    int64_t *as_of_ms_r)
+{
+    const struct store_session *session = &store->sessions[ns];
+    int64_t now_ms = clock_boot_ms();
+    beats_want(store->segment, ns, now_ms);
+    bool is_young = session->pg && session->as_of_ms && now_ms - session->as_of_ms <= tolerance_ms &&
+                    session->drops == lineage_drops(store->segment);
+    if (!is_young)
+        is_young = !find_standing(store, ns, arena) && session->as_of_ms &&
+                   now_ms - session->as_of_ms <= tolerance_ms;
+    *as_of_ms_r = clock_monotonic_ms() - (clock_boot_ms() - session->as_of_ms);
+    return is_young;
+}
+
+bool store_stands(const struct store *store, int ns)
+{
+    return store->sessions[ns].pg && store->sessions[ns].as_of_ms;
 }
 
 enum fault store_connect(struct store *store, int ns)

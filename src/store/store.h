@@ -14,7 +14,15 @@
 struct store;
 
 struct store *store_create(const struct settings *settings, struct segment *segment);
+/* Of standbys, for reads with an age alone: a session of it holds no lock. */
+struct store *store_create_replica(const struct settings *settings, struct segment *segment);
+/* The session is the one that store_is_young has asked last: a read may have opened another. */
+MUST_USE bool store_stands(const struct store *store, int ns);
 void store_destroy(struct store *store);
+/* Does its standby show all that was acknowledged `tolerance_ms` ago?  Then what is read there shows all of
+ * `as_of_ms_r`, of clock_monotonic_ms, if store_stands afterwards.  False: also when it cannot be asked. */
+MUST_USE bool store_is_young(struct store *store, int ns, struct arena *arena, int64_t tolerance_ms,
+                             int64_t *as_of_ms_r);
 
 /* Opens a session for the namespace unless there is one; returns FAULT_XAWAY at once during the backoff
  * after failures. */

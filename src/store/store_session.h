@@ -16,6 +16,8 @@ struct store_session {
     int failures;      /* failed openings since it was last open */
     int64_t retry_ms;  /* monotonic: not tried again before */
     enum fault reason; /* of the last failure to open */
+    int64_t as_of_ms;  /* of a standby: session_standing, */
+    uint64_t drops;    /* and the lineage_drops at which it was found */
 };
 
 enum { NO_VISITOR = -1 };
@@ -23,6 +25,7 @@ enum { NO_VISITOR = -1 };
 struct store {
     const struct settings *settings;
     struct segment *segment;
+    bool is_of_replica;
     uint64_t turn;
     int open_count;
     int visitor; /* see store_set_visitor; NO_VISITOR: none */

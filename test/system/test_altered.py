@@ -283,14 +283,14 @@ def test_an_applied_schema_may_be_anything(stack, table, tmp_path):
 OTHERS = {'member': 'lab', 'unique_value': 'lab', 'expiry': 'lab', 'expiry_property': 'lab', 'copy_due': 'lab', 'cron': 'lab', 'task_operation': 'lab',
           'task_early': 'lab', 'task_paused': 'lab', 'task_limit': 'lab', 'task_debt': 'lab', 'task_unique': 'lab', 'subscription_count': 'lab', 'subscription_matched': 'lab', 'schema_fill': 'lab', 'global_value': 'z', 'x_Club_Main': 'lab',
           'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab', 'blob': 'lab', 'blob_ref': 'lab', 'blob_claim': 'lab', 'blob_place': 'lab', 'volume': 'lab', 'volume_change': 'lab', 'blob_left': 'lab', 'thumbnail_done': 'lab', 'thumbnail_sweep': 'lab', 'import_progress': 'lab',
-          'import_source': 'lab', 'spool_series': 'lab', 'spool_record': 'lab', 'server': 'z', 'lease': 'z', 'host': 'z', 'host_list': 'z'}
+          'import_source': 'lab', 'spool_series': 'lab', 'spool_record': 'lab', 'server': 'z', 'lease': 'z', 'heartbeat': 'lab', 'host': 'z', 'host_list': 'z'}
 # Where rules decide: what callers have lost, and whose the stored bytes are.
 OTHERS.update({table: 'demo' for table in ('sight_rules', 'sight_place', 'sight', 'owner_property', 'owned', 'account_bytes')})
 ONCE = {'import_progress', 'namespace', 'migration', 'since_crash', 'schema_fill', 'expiry_property'}
 # What nothing but changes and tasks reads; an alteration of a table that is not here is asked for by every request.
 UNREAD = {'unique_value', 'global_value', 'copy_due', 'cron', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique',
           'blob', 'blob_ref', 'blob_claim', 'blob_place', 'volume', 'volume_change', 'blob_left', 'thumbnail_done', 'thumbnail_sweep', 'import_source',
-          'spool_series', 'spool_record', 'lease', 'host', 'host_list'}
+          'spool_series', 'spool_record', 'lease', 'heartbeat', 'host', 'host_list'}
 # Of the tests above; data_key of test_encryption, encrypted_id of test_encrypted_ids.
 ABOVE = {'data_key', 'encrypted_id', 'idempotency', 'doc', 'item', 'taskqueue', 'task_history', 'subscription', 'subscription_definition', 'schema', 'collection', 'unique_property'}
 NOTE = {'items': {'Main': {'singleton': True}, 'Mem': {}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}
@@ -310,7 +310,8 @@ WAITING = [f"insert into subscription_matched (session, key, version) values ('{
            "insert into thumbnail_done values ('Club', 'c1', 'small 64x64', 1) on conflict do nothing",
            "insert into import_source (source, position) values ('x', '{}') on conflict do nothing",
            "insert into spool_series values ('', repeat('0', 32), 0, 1) on conflict do nothing",
-           "insert into spool_record values ('', repeat('0', 32), 1, repeat('0', 64), 1) on conflict do nothing"]
+           "insert into spool_record values ('', repeat('0', 32), 1, repeat('0', 64), 1) on conflict do nothing",
+           'insert into heartbeat (installation, nonce, sent_ms) values (1, 1, 1) on conflict do nothing']
 FILE = f"select blob_touch('{'ab' * 32}', 5), blob_claim('{'ab' * 32}', 'ann', 1000)"
 ATTACHED = f"""insert into item values ('Club', 'c2', 'P', 'f', 1, 1, '{{"mime":"a/b","size":5,"sha":"{'ab' * 32}"}}', false)"""
 BEGUN = "insert into schema_fill (class, iclass, after, done) values ('Club', '', 'c1', 1), ('Copier', '~', 'c', 1)"

@@ -451,3 +451,24 @@ enum fault store_tasks_cancel(struct store *store UNUSED, int ns UNUSED, struct 
     *is_cancelled_r = false;
     return FAULT_NONE;
 }
+
+/* --- standbys: there are none --- */
+
+struct store *store_create_replica(const struct settings *settings, struct segment *segment)
+{
+    (void)settings, (void)segment;
+    return NULL;
+}
+
+bool store_stands(const struct store *store, int ns)
+{
+    (void)store, (void)ns;
+    return false;
+}
+
+bool store_is_young(struct store *store, int ns, struct arena *arena, int64_t tolerance_ms,
+                    int64_t *as_of_ms_r)
+{
+    (void)store, (void)ns, (void)arena, (void)tolerance_ms, (void)as_of_ms_r;
+    return false;
+}

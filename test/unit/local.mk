@@ -1,6 +1,7 @@
 # Unit tests (cmocka): test/unit/test_<module>.c, one line each here.
 if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
+UNIT_TESTS += test/unit/test_beats
 UNIT_TESTS += test/unit/test_blob_part
 UNIT_TESTS += test/unit/test_cluster
 UNIT_TESTS += test/unit/test_cluster_faults
@@ -161,6 +162,8 @@ check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
 endif
+test_unit_test_beats_SOURCES = test/unit/test_beats.c test/unit/handles_fixture.h test/unit/child.c test/unit/child.h
+test_unit_test_beats_LDADD = $(UNIT_LDADD)
 test_unit_test_costs_SOURCES = test/unit/test_costs.c test/unit/cost_table.h
 test_unit_test_costs_LDADD = $(UNIT_LDADD)
 test_unit_test_costs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/unit -DSTAMPD_PAGE='"$(abs_top_srcdir)/doc/explanation/security.md"'

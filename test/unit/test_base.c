@@ -380,13 +380,19 @@ static void cells_have_connection_strings_of_their_own(void **state UNUSED)
 {
     struct settings settings;
     char problem[512], many[8192] = "";
-    assert_true(load(&settings, "database = host=a\ndatabase.west = host=b\n  port=7\ndatabase.e2 = host=c\n",
+    assert_true(load(&settings,
+                     "replica = host=r\nreplica.e2 = host=s\n  port=8\ndatabase = host=a\n"
+                     "database.west = host=b\n  port=7\ndatabase.e2 = host=c\n",
                      problem, sizeof problem));
     assert_int_equal(settings.cell_count, 2);
     assert_string_equal(settings_conninfo(&settings, "stampd_lab"), "host=a");
     assert_string_equal(settings_conninfo(&settings, "stampd_lab@west"), "host=b port=7");
     assert_string_equal(settings_conninfo(&settings, "stampd_lab@e2"), "host=c");
     assert_null(settings_conninfo(&settings, "stampd_lab@wes"));
+    assert_string_equal(settings_replica(&settings, "stampd_lab"), "host=r");
+    assert_string_equal(settings_replica(&settings, "stampd_lab@e2"), "host=s port=8");
+    assert_null(settings_replica(&settings, "stampd_lab@west"));
+    assert_true(settings_has_replicas(&settings));
     assert_string_equal(settings_cell_of("stampd_lab@e2"), "e2");
     assert_string_equal(settings_cell_of("stampd_lab"), "");
     settings_free(&settings);
@@ -414,6 +420,7 @@ static void wrong_settings_are_named(void **state UNUSED)
         {"workers = 2\nbuild = x\nworkers = 3\n", ":3: workers: given a second time"},
         {"workers = 5\n  6\n", ":2: workers: given a second time"},
         {"database.a = x\ndatabase.b = x\ndatabase.a = y\n", ":3: database.a: given a second time"},
+        {"replica.west = x\n", ": replica.west needs database.west"},
         {"database. = x\n", ":1: database.: expected database. and the name of a cell"},
         {"database.West = x\n", ":1: database.West: expected database. and the name"},
         {"database.a2345678901234567 = x\n", ":1: database.a2345678901234567: expected database."},

@@ -30,6 +30,7 @@ struct pg_options {
     int64_t statement_timeout_ms; /* statement_timeout of the session; a wait for an answer lasts a little
                                      longer */
     int64_t lock_timeout_ms;
+    bool takes_standby;    /* else a primary only */
     bool is_absence_known; /* the missing database has been logged: do not log it again */
 };
 

@@ -37,7 +37,7 @@ static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, co
         {"connect_timeout", timeout},
         {"client_encoding", "UTF8"},
         {"fallback_application_name", options->name ? options->name : "stampd"},
-        {"target_session_attrs", "primary"},
+        {"target_session_attrs", options->takes_standby ? "any" : "primary"},
         {"keepalives_idle", "15"}, /* an unreachable host is detected after about half a minute */
         {"keepalives_interval", "5"},
         {"keepalives_count", "3"},

@@ -19,7 +19,7 @@ enum pulse_wait {
 enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18, PULSE_NS_BYTES = 16, PULSE_WHAT_BYTES = 32 };
 struct pulse {
     _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
-    _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
+    _Atomic uint64_t requests, commits, conflicts, hits, misses, faults, replica_reads;
     _Atomic int64_t
         limit_ms; /* of the present request, if it differs from that of an operation; 0: it does not */
     _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it runs; 0: none */

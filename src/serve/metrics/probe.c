@@ -41,8 +41,8 @@ static int answer_ready(struct worker_context *worker_context, struct reply *rep
 
 /* What the pulses count. */
 struct sums {
-    uint64_t database_us, requests, commits, conflicts, hits, misses, faults, tasks_done, tasks_failed,
-        tasks_lost;
+    uint64_t database_us, requests, commits, conflicts, hits, misses, faults, replica_reads, tasks_done,
+        tasks_failed, tasks_lost;
     int64_t held, doubtful, busy, oldest_ms;
 };
 
@@ -56,6 +56,7 @@ static void add_entry(struct sums *sums, struct segment *segment, int index, int
     sums->conflicts += atomic_load(&pulse->conflicts);
     sums->hits += atomic_load(&pulse->hits);
     sums->misses += atomic_load(&pulse->misses);
+    sums->replica_reads += atomic_load(&pulse->replica_reads);
     sums->faults += atomic_load(&pulse->faults);
     sums->tasks_done += atomic_load(&pulse->tasks_done);
     sums->tasks_failed += atomic_load(&pulse->tasks_failed);
@@ -287,6 +288,7 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     add_metric(out, "counter", "cache_hits_total", "Documents answered from a copy that was proven fresh.",
                sums.hits);
     add_metric(out, "counter", "cache_misses_total", "Documents loaded from the database.", sums.misses);
+    add_metric(out, "counter", "replica_reads_total", "Documents read from a standby.", sums.replica_reads);
     add_metric(out, "counter", "tasks_done_total", "Tasks that were done.", sums.tasks_done);
     add_metric(out, "counter", "tasks_failed_total", "Attempts at tasks that failed.", sums.tasks_failed);
     add_metric(out, "counter", "tasks_lost_total", "Attempts at tasks that were found lost.",
