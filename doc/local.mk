@@ -41,6 +41,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/build-a-web-application.md \
 	doc/how-to/control-access.md \
 	doc/how-to/follow-changes-in-a-browser.md \
+	doc/how-to/from-one-machine-to-three.md \
 	doc/how-to/hand-over-requests-durably.md \
 	doc/how-to/keep-a-collection.md \
 	doc/how-to/keep-short-lived-values.md \
