@@ -25,6 +25,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/explanation/costs.md \
 	doc/explanation/encryption.md \
 	doc/explanation/freshness.md \
+	doc/explanation/growth.md \
 	doc/explanation/not-for-you-if.md \
 	doc/explanation/performance.md \
 	doc/explanation/records-on-several-hosts.md \
