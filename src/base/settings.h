@@ -36,6 +36,10 @@ struct settings {
     size_t cell_count;
 };
 
+/* A notification in z: the host of a pair that serves is to hand over. */
+#define LEASE_CHANNEL "stampd_lease"
+#define LEASE_SWITCH  "switch"
+
 /* Sets the defaults, then reads the file at `path`.  On failure returns false and writes one line to
  * `problem` that names the file, the line number and the error.  The settings own their texts. */
 MUST_USE bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "control/message.h"
 #include "control/ns/ns_registry.h"
 #include "control/record.h"
@@ -165,11 +166,77 @@ static int cell_status(struct control *control, int argc, char **argv)
     return is_well ? CONTROL_DONE : CONTROL_FAILED;
 }
 
+/* --- switch --- */
+
+enum { SWITCH_MOST_MS = 60000, SWITCH_PAUSE_MS = 20 };
+
+struct lease_row {
+    int64_t epoch;
+    const char *holder; /* NULL: nobody */
+};
+
+static bool read_lease(struct control *control, struct pg *z, struct lease_row *row_r)
+{
+    struct pg_result *row;
+    if (!control_query(control, z, "the lease",
+                       "select epoch, case when installation is not null then holder end from stampd.lease"
+                       " where one",
+                       NULL, &row) ||
+        !pg_rows(row))
+        return false;
+    struct bytes holder = pg_get_text(row, 0, 1);
+    *row_r = (struct lease_row){pg_get_i64(row, 0, 0),
+                                holder.data ? arena_copy(control->arena, holder.data, holder.size) : NULL};
+    return true;
+}
+
+static bool hand_over(struct control *control)
+{
+    struct pg *z;
+    struct lease_row before, now;
+    if (!ns_registry_open(control, &z) || !read_lease(control, z, &before))
+        return false;
+    if (!before.holder)
+        return message_refuse("cell switch: no host serves");
+    int64_t begun_ms = clock_monotonic_ms();
+    if (!control_execute(z, "asking the host that serves",
+                         "select pg_notify('" LEASE_CHANNEL "', '" LEASE_SWITCH "')"))
+        return false;
+    do {
+        clock_sleep_ms(SWITCH_PAUSE_MS);
+        if (!read_lease(control, z, &now))
+            return false;
+        int64_t spent_ms = clock_monotonic_ms() - begun_ms;
+        if (now.holder && now.epoch != before.epoch) {
+            printf("%s serves, in place of %s, after %lld.%lld s\n", now.holder, before.holder,
+                   (long long)(spent_ms / 1000), (long long)(spent_ms / 100 % 10));
+            return true;
+        }
+    } while (clock_monotonic_ms() - begun_ms < SWITCH_MOST_MS);
+    return message_refuse("cell switch: %s", now.holder ? "the host that serves does not hand over"
+                                                        : "no other host has taken over");
+}
+
+static int cell_switch(struct control *control, int argc, char **argv)
+{
+    static const struct command command =
+        COMMAND("cell switch", "", "Have another host of a pair serve.",
+                "The host that serves ends in good order, and systemd starts it again to wait; another one "
+                "takes over at once.\nFor another primary of PostgreSQL: patronictl switchover.\n");
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv))
+        return control->status;
+    if (control->settings.hosts != HOSTS_PAIR)
+        return message_end(CONTROL_FAILED, "cell switch: the settings do not have hosts = pair");
+    return hand_over(control) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
 int control_cell(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
         {"list", "List the cells of the settings.", cell_list},
         {"status", "Ask the primary of a cell, or of all, how it is.", cell_status},
+        {"switch", "Have another host of a pair serve.", cell_switch},
     };
     return options_choose("cell", "The PostgreSQL clusters that namespaces are in.\n", choices,
                           COUNT_OF(choices), control, argc, argv);

@@ -32,6 +32,7 @@ struct lease {
     struct pg *pg;       /* of z; NULL: there is no connection */
     char name[NAME_BYTES];
     int stop;
+    bool has_left; /* on request */
     /* What was seen of the row by a host that waits. */
     int64_t beat, holder; /* holder 0: nobody */
     int64_t since_ms;     /* boot time, after it was seen first; 0: not yet */
@@ -100,7 +101,8 @@ static bool connect_to_z(struct lease *lease)
         return true;
     if (pg_open(&options, &lease->pg))
         return false;
-    if (proof_begin(lease->pg, lease->arena, limit_ms(lease), NULL) ||
+    if (pg_execute(lease->pg, "listen " LEASE_CHANNEL) ||
+        proof_begin(lease->pg, lease->arena, limit_ms(lease), NULL) ||
         pg_prepare(lease->pg, statements_of_lease, COUNT_OF(statements_of_lease)))
         disconnect(lease);
     return lease->pg;
@@ -190,6 +192,20 @@ static void lease_watch(struct lease *lease)
 
 /* --- the process --- */
 
+/* `stampctl cell switch`: this server ends in good order, and is started again to wait. */
+static void lease_heed(struct lease *lease)
+{
+    struct bytes channel, payload;
+    bool is_asked = false;
+    while (lease->pg && pg_next_notification(lease->pg, lease->arena, &channel, &payload))
+        is_asked |= bytes_equal(payload, BYTES(LEASE_SWITCH));
+    if (!is_asked || lease->has_left || !slots_have_lease(lease->segment))
+        return;
+    lease->has_left = true;
+    log_info("the lease is to be handed over: stopping");
+    kill(getppid(), SIGUSR1);
+}
+
 static void lease_step(struct lease *lease)
 {
     if (connect_to_z(lease)) {
@@ -198,6 +214,7 @@ static void lease_step(struct lease *lease)
         else
             lease_watch(lease);
     }
+    lease_heed(lease);
     arena_reset(lease->arena);
 }
 
@@ -224,7 +241,9 @@ void lease_run(const struct settings *settings, struct segment *segment)
         lease_step(&lease);
         log_flush(clock_monotonic_ms());
         int64_t pause_ms = slots_have_lease(segment) && lease.pg ? limit_ms(&lease) / BEATS : LOOK_MS;
-        (void)poll(&(struct pollfd){.fd = lease.stop, .events = POLLIN}, 1, (int)pause_ms);
+        struct pollfd sources[] = {{.fd = lease.stop, .events = POLLIN},
+                                   {.fd = lease.pg ? pg_socket(lease.pg) : -1, .events = POLLIN}};
+        (void)poll(sources, COUNT_OF(sources), (int)pause_ms);
     }
     lease_end(&lease);
 }

@@ -69,6 +69,7 @@ struct master {
     int successor_ready;    /* readable when it serves, or has ended; -1: no successor, or it serves */
     int64_t leave_ms;       /* when this server gives way to it; 0: not yet */
     bool is_ready;
+    bool is_left;      /* on request: another host of a pair takes over, and systemd starts this one again */
     bool is_succeeded; /* sockets and pid file belong to the successor from now on */
     bool is_pid_written;
     enum stop stopping;
@@ -526,8 +527,10 @@ static void master_heed_signals(struct master *master)
             if (master->stopping == STOP_NOT)
                 succeed_myself(master);
             break;
+        case SIGUSR1: /* of the lease process */
         case SIGTERM:
         case SIGINT:
+            master->is_left |= number == SIGUSR1;
             stop(master, STOP_DRAIN);
             break;
         case SIGQUIT:
@@ -587,7 +590,7 @@ int master_run(struct settings *settings, const struct master_options *options)
         run_master(&master, signals);
         if (!master.is_succeeded)
             lease_release(present_settings(&master), master.segment);
-        has_failed = slots_have_lost_lease(master.segment); /* systemd starts what has failed again */
+        has_failed = master.is_left || slots_have_lost_lease(master.segment); /* systemd starts it again */
         log_info("stopped");
     } else {
         log_error("cannot start: %s", problem);

@@ -105,6 +105,20 @@ def test_an_orderly_end_hands_over(hosts):
     assert value(spare) == 4
 
 
+def test_a_host_hands_over_on_request(hosts):
+    active, spare = serving(hosts)
+    put(active, 31)
+    former = processes(active)
+    done = spare.admin('cell', 'switch')
+    assert f'{socket.gethostname()} serves, in place of {socket.gethostname()}' in done.out
+    wait_until(lambda: serves(spare), what='the other host')
+    assert value(spare) == 31 and 'the lease is to be handed over' in active.log() and 'the lease is lost' not in active.log().rpartition('to be handed over')[2]
+    wait_until(lambda: not any(is_alive(pid) for pid in former), what='the end of its processes')
+    start_again(active)
+    refused('OTWIN', value, active)
+    put(spare, 32)
+
+
 def test_a_host_that_is_killed_is_succeeded(hosts):
     active, spare = serving(hosts)
     put(active, 5)
