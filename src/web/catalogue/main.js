@@ -1,7 +1,7 @@
 /* main.js: the sample application: Debian's packages, and lists of them that accounts share. */
 import { open } from './stampd-client/index.js'
 import { showBoard, showPhones } from './board.js'
-import { addButtons, openTeam, showList, showLists } from './lists.js'
+import { addButtons, openTeam, showDoor, showList, showLists } from './lists.js'
 import { loadNames } from './names.js'
 import { showFound, showPackage } from './packages.js'
 import { $ } from './page.js'
@@ -49,6 +49,7 @@ function show() {
   } else if (what === 'lists') end = showLists(team)
   else if (what === 'list') end = showList(team, id)
   else if (what === 'board') end = showBoard(id)
+  else if (what.startsWith('join=')) end = showDoor(team)
   else {
     $('page').replaceChildren($('start').content.cloneNode(true))
     end = showPhones($('phones'))
