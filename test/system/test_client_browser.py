@@ -318,6 +318,53 @@ def stored(tab):
     })()""")
 
 
+# Batches of all sizes, some of which the database refuses, beside a Map; two stores write in turns, each from when it has loaded, and one that has not forgets all.
+ROWS = """(async (name, seed) => {
+  const dice = (most) => (seed = (seed * 1103515245 + 12345) % 2147483648) % most
+  const model = new Map(), open = () => client.idbStore(name), key = (n) => `Note/${n}`
+  const raw = async () => {
+    const database = await new Promise((resolve) => { const opening = indexedDB.open(`stampd:${name}`); opening.onsuccess = () => resolve(opening.result) })
+    const rows = await new Promise((resolve) => { const all = database.transaction('copies').objectStore('copies').getAll(); all.onsuccess = () => resolve(all.result) })
+    database.close()
+    return rows
+  }
+  const texts = (copies) => JSON.stringify(copies.map((one) => `${one.id} ${one.v}`).sort())
+  const stores = [await open(), await open()]
+  let leads = 0, packs = 0
+  await stores[0].load()
+  for (let round = 0; round < 60; round++) {
+    if (dice(5) === 0) {
+      leads = 1 - leads
+      const { copies } = await stores[leads].load()
+      if (texts(copies) !== texts([...model.values()])) return `round ${round}: another one loads something else`
+    }
+    const count = dice(3) ? dice(8) : 100 + dice(250), next = new Map(model), isAll = dice(12) === 0, removed = dice(3)
+    let copies = Array.from({ length: count }, (_, n) => { const id = String(dice(500)); return [key(id), removed && dice(3) === 0 ? null : { c: 'Note', id, v: round * 1000 + n, ct: 1, dt: 0, items: {} }] })
+    if (isAll) copies = [...model.keys()].map((one) => [one, null])
+    copies = [...new Map(copies)]
+    for (const [one, copy] of copies) copy ? next.set(one, copy) : next.delete(one)
+    window.refuses = count > 2 && dice(6) === 0 ? 'second' : ''
+    const writer = stores[isAll ? dice(2) : leads]
+    const isStored = await writer.commit({ copies, collections: [['@', isAll ? null : { def: '@' }]] }).then(() => true, () => false)
+    window.refuses = ''
+    if (isStored) for (const [one, copy] of [...next, ...[...model.keys()].map((one) => [one, next.get(one)])]) copy ? model.set(one, copy) : model.delete(one)
+    const rows = await raw()
+    packs += rows.some(Array.isArray)
+    if (texts(rows.flat()) !== texts([...model.values()])) return `round ${round}: ${rows.flat().length} copies are stored, ${model.size} are there`
+  }
+  for (const store of stores) await store.close()
+  return packs > 5 ? 'equal' : 'no packs'
+})"""
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_each_copy_is_in_one_row_whatever_was_refused(desk, seed):
+    """Nothing of a copy that has changed or gone is left in the browser."""
+    tab = desk.open()
+    assert tab.run(f'{ROWS}("rows-{seed}", {seed + 1})') == 'equal'
+    tab.close()
+
+
 @pytest.mark.parametrize('how', ['void opened[0].close()', 'void (window.refuses = "connection")'])
 def test_a_connection_to_the_database_that_the_browser_has_ended_is_opened_again(desk, how):
     tab = desk.open()

@@ -28,25 +28,33 @@ class Readable {
   }
 }
 
-/** @extends {Readable<import('./snapshot.js').Snapshot>} */
-export class DocumentStore extends Readable {
+/** What is followed as long as somebody subscribes to it. @template T @extends {Readable<T>} */
+class Followed extends Readable {
+  /** @param {import('./session.js').Session} session @param {string} key @param {import('./types.js').Kept} [kept] a collection */
+  constructor(session, key, kept) {
+    super(session.cache, key)
+    this.session = session
+    this.kept = kept
+  }
+
+  /** @param {(value: T) => void} callback */
+  subscribe(callback) {
+    const unfollow = this.session.follow(this.kept?.def ?? this.key, this.kept), end = super.subscribe(callback)
+    return () => { end(); unfollow() }
+  }
+}
+
+/** @extends {Followed<import('./snapshot.js').Snapshot>} */
+export class DocumentStore extends Followed {
   /** @param {import('./session.js').Session} session @param {string} c @param {string} id */
   constructor(session, c, id) {
-    super(session.cache, keyOf(c, id))
-    this.session = session
+    super(session, keyOf(c, id))
     this.c = c
     this.id = id
   }
 
   get() {
     return this.cache.snapshot(this.c, this.id)
-  }
-
-  /** @param {(value: import('./snapshot.js').Snapshot) => void} callback */
-  subscribe(callback) {
-    const unfollow = this.session.follow(this.key)
-    const end = super.subscribe(callback)
-    return () => { end(); unfollow() }
   }
 
   /** Changes the document: `change(doc => doc.set('Line', '1', 'bread'))`.
@@ -56,21 +64,19 @@ export class DocumentStore extends Readable {
   }
 }
 
-/** @extends {Readable<import('./snapshot.js').Snapshot[]>} */
-export class CollectionStore extends Readable {
+/** @extends {Followed<import('./snapshot.js').Snapshot[]>} */
+export class CollectionStore extends Followed {
   /** @param {import('./session.js').Session} session @param {import('./types.js').Kept} kept
    * @param {((document: import('./snapshot.js').Snapshot) => boolean) | undefined} match */
   constructor(session, kept, match) {
-    super(session.cache, kept.c) // and so also after each change of its members
-    this.session = session
-    this.kept = kept
+    super(session, kept.c, kept) // and so also after each change of its members
     this.match = match
     this.value = /** @type {import('./snapshot.js').Snapshot[]} */ ([])
   }
 
   /** The members in the order of their ids; with `match`, local changes are counted in and out at once. */
   get() {
-    const { c, def } = this.kept
+    const { c, def } = /** @type {import('./types.js').Kept} */ (this.kept)
     const kept = this.cache.collections.get(def)
     const ids = new Set(kept?.token ? kept.members : kept?.incoming ?? kept?.members ?? [])
     if (this.match) {
@@ -83,52 +89,19 @@ export class CollectionStore extends Readable {
     if (!isSame) this.value = now
     return this.value
   }
-
-  /** @param {(value: import('./snapshot.js').Snapshot[]) => void} callback */
-  subscribe(callback) {
-    const unfollow = this.session.follow(this.kept.def, this.kept)
-    const end = super.subscribe(callback)
-    return () => { end(); unfollow() }
-  }
 }
 
-/** @extends {Readable<import('./types.js').Records>} */
-export class RecordsStore extends Readable {
-  /** @param {import('./session.js').Session} session @param {string} definition */
-  constructor(session, definition) {
-    super(session.cache, definition)
-    this.session = session
-  }
-
+/** @extends {Followed<import('./types.js').Records>} */
+export class RecordsStore extends Followed {
   get() {
     return this.session.recorder.get(this.key)
   }
-
-  /** @param {(value: import('./types.js').Records) => void} callback */
-  subscribe(callback) {
-    const unfollow = this.session.follow(this.key)
-    const end = super.subscribe(callback)
-    return () => { end(); unfollow() }
-  }
 }
 
-/** @extends {Readable<import('./types.js').Found>} */
-export class FindStore extends Readable {
-  /** @param {import('./session.js').Session} session @param {string} key */
-  constructor(session, key) {
-    super(session.cache, key)
-    this.session = session
-  }
-
+/** @extends {Followed<import('./types.js').Found>} */
+export class FindStore extends Followed {
   get() {
     return /** @type {any} */ (this.session.recorder.get(this.key))
-  }
-
-  /** @param {(value: import('./types.js').Found) => void} callback */
-  subscribe(callback) {
-    const unfollow = this.session.follow(this.key)
-    const end = super.subscribe(callback)
-    return () => { end(); unfollow() }
   }
 
   /** Once, now, without following; broken when that fails.  `cursor`: of what was found before, for the next page.
