@@ -476,9 +476,9 @@ def test_documents_are_a_table_of_their_fields_sorted_and_filtered_by_the_server
     titles = lambda *wanted: wait_until(lambda: [row[3] for row in desk.rows(BOOKS) if len(row) > 3] == list(wanted), what=f'{wanted}')  # noqa: E731
     titles('Ulysses', 'Emma', 'Ulalume')
     assert [row[:4] for row in desk.rows(BOOKS)][2] == ['b3', '4', 'poem, short', 'Ulalume']
-    desk.click('pages ↕')
+    desk.click('pages')
     titles('Ulalume', 'Emma', 'Ulysses')
-    desk.click('pages ↑')
+    desk.click('pages')
     titles('Ulysses', 'Emma', 'Ulalume')
 
     def filter_(name, text):
@@ -759,6 +759,7 @@ def test_the_progress_and_the_trace_of_a_task_are_shown(stack, desk):
     call('done', **claim)
     desk.go('ns', 'lab', 'tasks')
     desk.shows('No tasks wait or run.')
+    wait_until(lambda: [row[2] for row in desk.rows('Queues') if row[:2] == ['16', 'resize']] not in ([], ['0']), what='the queue, with its operation and how many a minute')
     desk.go('ns', 'lab', 'tasks', id_)
     desk.shows('This task is done or was dropped.')
     desk.shows(trace[3:35])
@@ -1012,6 +1013,32 @@ PAGES = [((), 'team'), (('server',), 'Latency'), (('ns', 'lab', 'documents'), 'A
          (('ns', 'team', 'documents', 'Book'), 'Text finds what begins with it'), (('tasks',), 'Show'), (('queues',), 'Queue manager'), (('warnings',), 'Refresh')]
 
 
+# What the server refuses, and what goes to the console's log, from here on.
+TROUBLES = """{
+    window.troubles = []
+    const usual = window.fetch
+    window.fetch = async (path, init) => {
+        const response = await usual(path, init)
+        if (!response.ok) troubles.push(`${response.status} ${path} ${init?.body ?? ''}`)
+        return response
+    }
+    for (const name of ['error', 'warn']) console[name] = (...words) => troubles.push(words.join(' '))
+    for (const name of ['error', 'unhandledrejection']) addEventListener(name, (event) => troubles.push(`${name} ${event.message ?? event.reason}`))
+}"""
+
+
+def test_a_walk_through_all_pages_meets_no_refusal_and_no_error(stack, desk, shelf):
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}}}, admin=True)
+    stack.put('lab', {'c': 'Note', 'id': 'axe', 'items': [{'c': 'Main', 'j': {}}]})
+    request_task(stack, 'a walk')
+    stack.psql('lab', "select task_create('put', startat => 400101000000000)")
+    desk.tab.run(TROUBLES)
+    for parts, words in PAGES:
+        desk.go(*parts)
+        desk.shows(words)
+    assert desk.tab.run('troubles') == []
+
+
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 def test_no_page_has_a_known_obstacle(stack, desk, axe, shelf, scheme):
     stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}}}, admin=True)
@@ -1116,7 +1143,7 @@ def test_pictures(stack, desk, shelf):
     for number, (title, pages, *tags) in enumerate(BOOKS_SHOWN, 4):
         stack.put('team', book(f'b{number}', title, pages, tags), admin=True)
     path = take('documents', 'ns', 'team', 'documents', 'Book', words='Middlemarch')
-    desk.click('pages ↕')
+    desk.click('pages')
     wait_until(lambda: [row[0] for row in desk.rows(BOOKS)[:2]] == ['b3', 'b5'], what='the order')
     save(path)
     desk.tab.look(390, 800, 'dark', is_mobile=True)

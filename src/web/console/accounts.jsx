@@ -1,5 +1,6 @@
 /* accounts.jsx: the accounts of a namespace: roles, sessions, invitations and service keys.  A secret is shown once. */
 import { useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 import { Badge, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { place } from './words.js'
@@ -33,7 +34,7 @@ function Sessions({ ns, account, changed }) {
       <td>{one.service ? 'service key' : 'session'}</td>
       <td><Time stamp={one.created} /></td>
       <td><Time stamp={one.expires} /></td>
-      <td><button type="button" disabled={isBusy} onClick={() => revoke({ session: one.session })}>Revoke</button></td>
+      <td><button type="button" disabled={isBusy} onClick={() => revoke({ session: one.session })}><Icon name="remove" />Revoke</button></td>
     </tr>
   )
   return (
@@ -120,7 +121,7 @@ function Make({ ns, changed }) {
         <TextField label="Password" type="password" autocomplete="new-password" value={form.password} set={set('password')} required minLength={8} />
         <TextField label="Roles" hint="Separated by blanks." value={form.roles} set={set('roles')} />
         <div class="row">
-          <button class="main" disabled={isBusy}>Create the account</button>
+          <button class="main" disabled={isBusy}><Icon name="add" />Create the account</button>
           <button type="button" disabled={isBusy} onClick={invite}>Make an invitation</button>
           <button type="button" disabled={isBusy || !form.name} onClick={makeKey}>Make a service key</button>
         </div>
@@ -155,8 +156,8 @@ function List({ ns }) {
           <>
             <Table caption="Accounts" heads={['Account', 'Address', 'Roles', 'Created']} rows={page.accounts.map(row)} empty={begin ? `No name begins with “${begin}”. Try fewer letters.` : 'There are no accounts. Create one below, or make an invitation with which somebody registers.'} />
             <div class="row">
-              {cursors.length > 1 && <button type="button" onClick={() => setCursors(cursors.slice(0, -1))}>Previous</button>}
-              {page.cursor && <button type="button" onClick={() => setCursors([...cursors, page.cursor])}>Next</button>}
+              {cursors.length > 1 && <button type="button" onClick={() => setCursors(cursors.slice(0, -1))}><Icon name="previous" />Previous</button>}
+              {page.cursor && <button type="button" onClick={() => setCursors([...cursors, page.cursor])}>Next<Icon name="next" isBehind /></button>}
             </div>
           </>
         )}

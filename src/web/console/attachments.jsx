@@ -1,5 +1,6 @@
 /* attachments.jsx: the files of a document: shown, downloaded, attached.  They are removed with their items, in document.jsx. */
 import { useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 import { Field, Form, Refused, TextField, useAction } from './parts.jsx'
 import { readFile, sendFile } from './server.js'
 import { bytes } from './words.js'
@@ -22,7 +23,7 @@ export function Attachment({ ns, class_, id, item }) {
     <>
       <p>File of {bytes(size)}, {mime}. SHA-256 <code class="digest">{sha}</code></p>
       <Refused refusal={refusal} />
-      <button type="button" disabled={isBusy} onClick={() => run(async () => save(await readFile(ns, class_, id, item.k), item.k))}>Download {item.k}</button>
+      <button type="button" disabled={isBusy} onClick={() => run(async () => save(await readFile(ns, class_, id, item.k), item.k))}><Icon name="download" />Download {item.k}</button>
     </>
   )
 }
@@ -39,7 +40,7 @@ export function NewAttachment({ ns, class_, id, saved }) {
     <Form class="row" action={() => run(async () => { await sendFile(ns, class_, id, key, file); saved() })}>
       <Field label="File">{(field) => <input id={field} type="file" required onChange={(event) => pick(event.currentTarget.files[0] ?? null)} />}</Field>
       <TextField label="Key of the attachment" value={key} set={setKey} required />
-      <button disabled={isBusy}>Attach</button>
+      <button disabled={isBusy}><Icon name="attach" />Attach</button>
       <Refused refusal={refusal} />
     </Form>
   )

@@ -1,5 +1,6 @@
 /* columns.jsx: the documents of a class as a table with a column for each declared field, which the server sorts and filters.  It follows the class. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 import { ChoiceField, Refused, Time, useAction, useRead } from './parts.jsx'
 import { call, follow } from './server.js'
 import { CopyAs } from './snippets.jsx'
@@ -69,12 +70,14 @@ function usePages(ns, param) {
   return { first, rows: [...first.value?.items ?? [], ...added.rows], cursor: added.cursor, fresh, next, refusal, isBusy }
 }
 
-function Sorted({ name, order, set }) {
+const isNumber = (type) => /^(int|long|double)$/.test(type)
+
+function Sorted({ name, order, set, kind }) {
   const way = order === name ? 'ascending' : order === `-${name}` ? 'descending' : 'none'
   const next = { none: name, ascending: `-${name}`, descending: '' }[way]
   return (
-    <th scope="col" aria-sort={way}>
-      <button type="button" class="sort" onClick={() => set(next)}>{name} <span aria-hidden="true">{{ none: '↕', ascending: '↑', descending: '↓' }[way]}</span></button>
+    <th scope="col" aria-sort={way} class={kind}>
+      <button type="button" class="sort" onClick={() => set(next)}>{name} <Icon name={way} /></button>
     </th>
   )
 }
@@ -88,8 +91,9 @@ function Grid({ ns, class_, item, fields, isSingleton }) {
   const prefix = (still[''] ?? '').trim()
   const param = { c: class_, i: item, where, want: names, limit: PAGE, ...(order && { order }), ...(prefix && { id: { t: 'sw', v1: prefix } }) }
   const { first, rows, cursor, fresh, next, refusal, isBusy } = usePages(ns, param)
+  const kind = (name) => (isNumber(fields[name]) ? 'number' : '')
   const filter = (name, label) => (
-    <td key={name}>
+    <td key={name} class={kind(name)}>
       <input aria-label={label} value={texts[name] ?? ''} placeholder="filter" autocomplete="off" spellcheck={false} onInput={({ currentTarget: { value } }) => setTexts({ ...texts, [name]: value })} />
     </td>
   )
@@ -100,7 +104,7 @@ function Grid({ ns, class_, item, fields, isSingleton }) {
         {fresh.has(keyOf(one)) && <span class="dot" role="img" aria-label="changed just now" title="changed just now" />}
       </th>
       {!isSingleton && <td>{one.k}</td>}
-      {names.map((name) => <td key={name} class={typeof one.j?.[name] === 'number' ? 'number' : 'cell'}>{shown(one.j?.[name])}</td>)}
+      {names.map((name) => <td key={name} class={kind(name) || 'cell'}>{shown(one.j?.[name])}</td>)}
       <td><Time stamp={one.v} /></td>
     </tr>
   )
@@ -116,7 +120,7 @@ function Grid({ ns, class_, item, fields, isSingleton }) {
             <tr>
               <th scope="col">Id</th>
               {!isSingleton && <th scope="col">Key</th>}
-              {names.map((name) => (sortable(name) ? <Sorted key={name} name={name} order={order} set={setOrder} /> : <th key={name} scope="col">{name}</th>))}
+              {names.map((name) => (sortable(name) ? <Sorted key={name} name={name} order={order} set={setOrder} kind={kind(name)} /> : <th key={name} scope="col" class={kind(name)}>{name}</th>))}
               <th scope="col">Changed</th>
             </tr>
             <tr class="filters">

@@ -4,6 +4,7 @@ import { Attachment, isAttachment, NewAttachment } from './attachments.jsx'
 import { JsonArea } from './code.jsx'
 import { Conflict } from './conflict.jsx'
 import { Members, membersOf } from './form.jsx'
+import { Icon } from './icons.jsx'
 import { Badge, Confirmed, Field, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { Rights } from './rights.jsx'
 import { call, sync } from './server.js'
@@ -52,7 +53,7 @@ function Item({ ns, class_, id, item, members, draft, set }) {
           </Field>
         </>
       )}
-      <p class="hint">{item.v ? <>Changed <Time stamp={item.v} /></> : 'Not stored yet'} <button type="button" onClick={() => set(null)}>Remove</button></p>
+      <p class="hint">{item.v ? <>Changed <Time stamp={item.v} /></> : 'Not stored yet'} <button type="button" onClick={() => set(null)}><Icon name="remove" />Remove</button></p>
     </div>
   )
 }
@@ -83,7 +84,7 @@ function NewItem({ add }) {
       <TextField label="Class of the item" value={form.c} set={(c) => setForm({ ...form, c })} required />
       <TextField label="Key" hint="Empty: the only one of its class." value={form.k} set={(k) => setForm({ ...form, k })} />
       <label class="check"><input type="checkbox" checked={form.isRaw} onChange={(event) => setForm({ ...form, isRaw: event.currentTarget.checked })} /> raw text</label>
-      <button>Add an item</button>
+      <button><Icon name="add" />Add an item</button>
     </Form>
   )
 }
@@ -154,8 +155,8 @@ function Editor({ ns, class_, id, document, declared, saved }) {
         <Refused refusal={refusal} />
         {lost && <Conflict ns={ns} class_={class_} id={id} mine={lost} former={document.items} save={(version) => put(() => ({ items: lost }), version)} />}
         <div class="row bar">
-          <button class="main" disabled={isBusy || (document.v !== 0 && !isChanged)}>{document.v === 0 ? 'Create' : 'Save'}</button>
-          <button type="button" onClick={end}>{isChanged ? 'Discard and refresh' : 'Refresh'}</button>
+          <button class="main" disabled={isBusy || (document.v !== 0 && !isChanged)}><Icon name="save" />{document.v === 0 ? 'Create' : 'Save'}</button>
+          <button type="button" onClick={end}><Icon name="refresh" />{isChanged ? 'Discard and refresh' : 'Refresh'}</button>
           {document.v !== 0 && (
             <Confirmed label="Delete" question={`Delete the document ${class_} ${id} with all its items?`} action={() => put(() => ({ delete: true }))} disabled={isBusy} />
           )}

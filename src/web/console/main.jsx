@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { Accounts } from './accounts.jsx'
 import { Document } from './document.jsx'
 import { Documents } from './documents.jsx'
+import { Icon, Sprite } from './icons.jsx'
 import { Namespaces } from './namespaces.jsx'
 import { Form, Refused, TextField, useAction } from './parts.jsx'
 import { isSignedIn, signIn, signInByAccount, signOut, whenSignedOut } from './server.js'
@@ -66,7 +67,7 @@ function Namespace({ code, tab, rest }) {
     <>
       <nav class="tabs" aria-label={`Namespace ${code}`}>
         {TABS.map(([name, words]) => (
-          <a key={name} href={place('ns', code, name)} aria-current={name === tab ? 'page' : undefined}>{words}</a>
+          <a key={name} href={place('ns', code, name)} aria-current={name === tab ? 'page' : undefined}><Icon name={name} />{words}</a>
         ))}
       </nav>
       {page ? page() : <p>There is no such page.</p>}
@@ -105,15 +106,16 @@ function App() {
   if (!isIn) return <SignIn done={() => setIn(true)} />
   return (
     <>
+      <Sprite />
       <header>
         <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current.focus() }}>Skip to the page</a>
         <a class="brand" href={place()}>stampd</a>
         <nav aria-label="Console">
-          <a href={place()} aria-current={path[0] ? undefined : 'page'}>Namespaces</a>
-          {Object.entries(PAGES).map(([name, [words]]) => <a key={name} href={place(name)} aria-current={path[0] === name ? 'page' : undefined}>{words}</a>)}
+          <a href={place()} aria-current={path[0] ? undefined : 'page'}><Icon name="namespaces" />Namespaces</a>
+          {Object.entries(PAGES).map(([name, [words]]) => <a key={name} href={place(name)} aria-current={path[0] === name ? 'page' : undefined}><Icon name={name} />{words}</a>)}
         </nav>
         <Palette pages={PAGES} tabs={TABS} ns={path[0] === 'ns' ? path[1] : undefined} />
-        <button type="button" onClick={signOut}>Sign out</button>
+        <button type="button" onClick={signOut}><Icon name="out" />Sign out</button>
       </header>
       <main ref={main} id="main" tabIndex={-1}>
         <h1>{title(path)}</h1>

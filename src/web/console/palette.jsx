@@ -1,5 +1,6 @@
 /* palette.jsx: places of the console by some letters of their names: Ctrl+K. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 import { call, collect } from './server.js'
 import { place } from './words.js'
 
@@ -60,7 +61,7 @@ export function Palette({ pages, tabs, ns }) {
   }
   return (
     <>
-      <button type="button" class="small" onClick={open} aria-keyshortcuts="Control+K">Go to… <kbd>Ctrl K</kbd></button>
+      <button type="button" class="small" onClick={open} aria-keyshortcuts="Control+K"><Icon name="search" />Go to… <kbd>Ctrl K</kbd></button>
       <dialog ref={dialog} class="palette" aria-label="Go to">
         <input role="combobox" aria-label="Go to" aria-expanded="true" aria-controls="places" aria-activedescendant={found[at] && `place-${at}`} value={typed} placeholder="A page, a namespace, a class"
           autocomplete="off" spellcheck={false} onInput={(event) => { setTyped(event.currentTarget.value); setAt(0) }} onKeyDown={press} />

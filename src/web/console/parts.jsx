@@ -1,5 +1,6 @@
 /* parts.jsx: what several pages show: loading, refusals, dialogs, tables that grow, forms. */
 import { useCallback, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 import { time } from './words.js'
 
 /* Reads when the page is shown, and again when `inputs` change or `again` is called.  Of two reads the later one counts;
@@ -70,14 +71,14 @@ export const Time = ({ stamp }) => <time title={String(stamp ?? '')}>{time(stamp
 
 export const Badge = ({ kind, children }) => <span class={`badge ${kind}`}>{children}</span>
 
-/* `empty`: what to do when there are no rows. */
+/* `empty`: what to do when there are no rows.  A head in a list is that of a column of numbers. */
 export function Table({ caption, heads, rows, empty }) {
   if (!rows.length) return <p class="empty">{empty}</p>
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
       <table>
         <caption class="hidden">{caption}</caption>
-        <thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+        <thead><tr>{heads.map((head) => <th key={head} scope="col" class={Array.isArray(head) ? 'number' : undefined}>{head}</th>)}</tr></thead>
         <tbody>{rows}</tbody>
       </table>
     </div>
@@ -121,12 +122,12 @@ export function Form({ action, children, ...more }) {
 }
 
 /* A button that asks before it does what cannot be undone. */
-export function Confirmed({ label, question, action, ...more }) {
+export function Confirmed({ label, question, action, icon = 'remove', ...more }) {
   const dialog = useRef(null)
   const id = useId()
   return (
     <>
-      <button type="button" class="danger" onClick={() => dialog.current.showModal()} {...more}>{label}</button>
+      <button type="button" class="danger" onClick={() => dialog.current.showModal()} {...more}><Icon name={icon} />{label}</button>
       <dialog ref={dialog} aria-labelledby={id}>
         <p id={id}>{question}</p>
         <div class="row">

@@ -1,5 +1,6 @@
 /* queues.jsx: what a queue manager does: pause and resume it, scan, what it knows. */
 import { useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 import { Badge, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { callManager, isByAccount } from './server.js'
 import { number, place } from './words.js'
@@ -15,8 +16,8 @@ function State({ code, state, changed }) {
   const namespace = (one) => (
     <tr key={one.ns}>
       <th scope="row"><a href={place('ns', one.ns, 'tasks')}>{one.ns}</a></th>
-      <td>{number(one.waiting)}</td>
-      <td>{one.failures ? <Badge kind="bad">{number(one.failures)}</Badge> : 0}</td>
+      <td class="number">{number(one.waiting)}</td>
+      <td class="number">{one.failures ? <Badge kind="bad">{number(one.failures)}</Badge> : 0}</td>
     </tr>
   )
   const task = (one) => (
@@ -24,7 +25,7 @@ function State({ code, state, changed }) {
       <th scope="row"><a href={place('ns', one.ns, 'tasks', one.id)}>{one.id}</a></th>
       <td>{one.ns}</td>
       <td>{one.op}</td>
-      <td>{one.qn}</td>
+      <td class="number">{one.qn}</td>
       <td><Time stamp={one.startat} /></td>
       <td>{one.running ? <Badge kind="good">running</Badge> : <Badge kind="quiet">waiting</Badge>}</td>
     </tr>
@@ -37,17 +38,17 @@ function State({ code, state, changed }) {
       </p>
       <div class="row">
         {state.suspended
-          ? <button type="button" disabled={isBusy} onClick={() => act('restart')}>Resume</button>
-          : <button type="button" disabled={isBusy} onClick={() => act('suspend')}>Pause</button>}
+          ? <button type="button" disabled={isBusy} onClick={() => act('restart')}><Icon name="run" />Resume</button>
+          : <button type="button" disabled={isBusy} onClick={() => act('suspend')}><Icon name="pause" />Pause</button>}
         <button type="button" disabled={isBusy} onClick={() => act('scan')}>Scan now</button>
-        <button type="button" disabled={isBusy} onClick={changed}>Refresh</button>
+        <button type="button" disabled={isBusy} onClick={changed}><Icon name="refresh" />Refresh</button>
       </div>
       <Refused refusal={refusal} />
       {state.suspended && <p class="hint">No new tasks are started; running ones continue. A pause does not outlast the program.</p>}
       <h2>Namespaces</h2>
-      <Table caption="Namespaces" heads={['Code', 'Waiting', 'Failed scans']} rows={state.namespaces.map(namespace)} empty={<>It serves no namespaces. The setting <code>queue_namespaces</code> names them, or the configuration of each names this manager.</>} />
+      <Table caption="Namespaces" heads={['Code', ['Waiting'], ['Failed scans']]} rows={state.namespaces.map(namespace)} empty={<>It serves no namespaces. The setting <code>queue_namespaces</code> names them, or the configuration of each names this manager.</>} />
       <h2>Tasks that are near</h2>
-      <Table caption="Tasks that are near" heads={['Id', 'Namespace', 'Operation', 'Queue', 'Start', 'State']} rows={state.tasks.map(task)} empty="No task starts soon. “Scan now” looks for tasks that other programs have created." />
+      <Table caption="Tasks that are near" heads={['Id', 'Namespace', 'Operation', ['Queue'], 'Start', 'State']} rows={state.tasks.map(task)} empty="No task starts soon. “Scan now” looks for tasks that other programs have created." />
     </>
   )
 }

@@ -39,13 +39,13 @@ function Progress({ applied: { building, filling } }) {
     <tr key={`${c} ${i}`}>
       <th scope="row">{c}</th>
       <td>{FILLS[i] ?? `fields of ${i}`}</td>
-      <td>{number(done)}</td>
+      <td class="number">{number(done)}</td>
     </tr>
   )
   return (
     <div role="status">
       <p><Badge kind="warn">in progress</Badge> {building.length > 0 && <>Cannot be searched yet: {building.join(', ')}.</>}</p>
-      <Table caption="Being filled" heads={['Class', 'What', 'Documents done']} rows={filling.map(row)} empty="" />
+      <Table caption="Being filled" heads={['Class', 'What', ['Documents done']]} rows={filling.map(row)} empty="" />
     </div>
   )
 }
@@ -93,7 +93,7 @@ function Deeds({ ns, version, removed, asked }) {
     <>
       <div class="row">
         <button type="button" disabled={isBusy} onClick={() => ask('plan')}>Show the steps</button>
-        <Confirmed label="Apply" question={`Apply the declaration to ${ns}?${loss}`} action={() => ask('apply')} disabled={isBusy} />
+        <Confirmed label="Apply" icon="run" question={`Apply the declaration to ${ns}?${loss}`} action={() => ask('apply')} disabled={isBusy} />
       </div>
       <Refused refusal={refusal} />
     </>

@@ -1,6 +1,7 @@
 /* settings.jsx: the configuration of a namespace: state, message, label, access, origins, rules, quotas, records, workers. */
 import { useState } from 'preact/hooks'
 import { JsonArea } from './code.jsx'
+import { Icon } from './icons.jsx'
 import { ChoiceField, Field, Form, Read, Refused, TextField, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { STATES } from './words.js'
@@ -72,7 +73,7 @@ function NewQueue({ text, set }) {
     <>
       <div class="row">
         <TextField label="Operations of a new queue" hint="Names, separated by blanks." value={ops} set={setOps} />
-        <button type="button" disabled={isBusy || !ops.trim()} onClick={add}>Add a queue</button>
+        <button type="button" disabled={isBusy || !ops.trim()} onClick={add}><Icon name="add" />Add a queue</button>
       </div>
       <Refused refusal={refusal} />
       {made && <p class="secret" role="status">The key of the workers of queue {made.qn}, which is shown only now: <code>{made.key}</code>. It is valid when you have saved.</p>}
@@ -106,7 +107,7 @@ function Editor({ ns, configuration, saved }) {
         </div>
       ))}
       <Refused refusal={refusal} />
-      <button class="main" disabled={isBusy}>Save</button>
+      <button class="main" disabled={isBusy}><Icon name="save" />Save</button>
     </Form>
   )
 }

@@ -1,5 +1,6 @@
 /* snippets.jsx: a request of this page as a command or a program, without its key. */
 import { useState } from 'preact/hooks'
+import { Icon } from './icons.jsx'
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`
 
@@ -23,7 +24,7 @@ export function CopyAs({ ns, operation, param }) {
   return (
     <div class="copy">
       <span class="quiet">Copy as</span>
-      {Object.keys(KINDS).map((kind) => <button key={kind} type="button" class="small" aria-pressed={kind === shown} onClick={() => copy(kind)}>{kind}</button>)}
+      {Object.keys(KINDS).map((kind) => <button key={kind} type="button" class="small" aria-pressed={kind === shown} onClick={() => copy(kind)}><Icon name="copy" />{kind}</button>)}
       {text && <pre class="printed" tabIndex={0} role="region" aria-label={`As ${shown}`}>{text}</pre>}
       {text && <p class="hint" role="status">Copied. <code>KEY</code> is a variable with your key. <button type="button" class="small" onClick={() => setShown(null)}>Hide</button></p>}
     </div>

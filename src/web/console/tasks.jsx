@@ -1,11 +1,12 @@
 /* tasks.jsx: the tasks of a namespace: what waits, what failed, and what an administrator does about it; the tasks of all namespaces. */
 import { useState } from 'preact/hooks'
 import { Json } from './code.jsx'
+import { Icon } from './icons.jsx'
 import { Badge, ChoiceField, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
-import { number, place, stampOf } from './words.js'
+import { dateOf, number, place, stampOf } from './words.js'
 
-const PAGE = 100
+const PAGE = 100, HOUR_MS = 3600_000
 const KINDS = { waiting: 'quiet', running: 'good', parked: 'bad', held: 'warn' }
 
 const State = ({ task }) => <Badge kind={KINDS[task.state] ?? 'quiet'}>{task.state}</Badge>
@@ -17,13 +18,33 @@ function Operation({ act, isBusy }) {
   return (
     <Form class="row" action={() => act({ pause: { op: op.trim() } })}>
       <TextField label="Pause an operation" value={op} set={setOp} required pattern="\s*[A-Za-z][A-Za-z0-9_.\-]{0,31}\s*" />
-      <button disabled={isBusy}>Pause it</button>
+      <button disabled={isBusy}><Icon name="pause" />Pause it</button>
     </Form>
   )
 }
 
+/* Of each queue in these attempts, the newest ones first: its operations, and how many attempts a minute there were in the last hour, or since the oldest of a page
+ * that has no room for the hour. */
+function paces(attempts, now) {
+  const ends = attempts.map((one) => dateOf(one.stoptime).getTime()), since = now - HOUR_MS
+  const span = attempts.length < PAGE || ends.at(-1) < since ? HOUR_MS : Math.max(now - ends.at(-1), 1000)
+  const found = new Map()
+  attempts.forEach((one, i) => {
+    const { ops, count } = found.get(one.qn) ?? { ops: new Set(), count: 0 }
+    found.set(one.qn, { ops: ops.add(one.opname ?? one.op), count: count + (ends[i] >= since) })
+  })
+  return new Map([...found].map(([qn, { ops, count }]) => [qn, { ops: [...ops].sort(), pace: count * 60_000 / span }]))
+}
+
+async function readBacklog(ns) {
+  const [{ queues, paused }, { attempts }] = await Promise.all([call(ns, 'tasks', { backlog: true }), call(ns, 'tasks', { history: { limit: PAGE } })])
+  const known = paces(attempts, Date.now()), waiting = new Map(queues.map((one) => [one.qn, one]))
+  const all = [...new Set([...waiting.keys(), ...known.keys()])].sort((one, other) => one - other)
+  return { paused, queues: all.map((qn) => ({ due: 0, later: 0, running: 0, parked: 0, failing: 0, ...waiting.get(qn), qn, ops: [], pace: 0, ...known.get(qn) })) }
+}
+
 function Backlog({ ns }) {
-  const backlog = useRead(() => call(ns, 'tasks', { backlog: true }), [ns])
+  const backlog = useRead(() => readBacklog(ns), [ns])
   const { run, refusal, isBusy } = useAction()
   const act = (param) => run(async () => {
     await call(ns, 'tasks', param)
@@ -34,22 +55,24 @@ function Backlog({ ns }) {
       <th scope="row">{one.op ? `Operation ${one.op}` : `Queue ${one.qn}`}</th>
       <td><Time stamp={one.since} /></td>
       <td class="wide">{one.reason}</td>
-      <td><button type="button" disabled={isBusy} onClick={() => act({ resume: one.op ? { op: one.op } : { qn: one.qn } })}>Resume</button></td>
+      <td><button type="button" disabled={isBusy} onClick={() => act({ resume: one.op ? { op: one.op } : { qn: one.qn } })}><Icon name="run" />Resume</button></td>
     </tr>
   )
   const row = (one) => (
     <tr key={one.qn}>
       <th scope="row">{one.qn}</th>
-      {['due', 'later', 'running', 'parked', 'failing'].map((name) => <td key={name}>{number(one[name])}</td>)}
+      <td class="wide">{one.ops.join(', ') || '–'}</td>
+      <td class="number">{number(one.pace)}</td>
+      {['due', 'later', 'running', 'parked', 'failing'].map((name) => <td key={name} class="number">{number(one[name])}</td>)}
       <td><Time stamp={one.oldest} /></td>
-      <td><button type="button" disabled={isBusy} onClick={() => act({ pause: { qn: one.qn } })}>Pause</button></td>
+      <td><button type="button" disabled={isBusy} onClick={() => act({ pause: { qn: one.qn } })}><Icon name="pause" />Pause</button></td>
     </tr>
   )
   return (
     <Read of={backlog}>
       {({ queues, paused }) => (
         <>
-          <Table caption="Queues" heads={['Queue', 'Due', 'Later', 'Running', 'Parked', 'Failing', 'Oldest due', 'Actions']} rows={queues.map(row)} empty={<>No tasks wait, run or have failed. Requests create them with the operation <code>task</code>.</>} />
+          <Table caption="Queues" heads={['Queue', 'Operations lately', ['A minute'], ['Due'], ['Later'], ['Running'], ['Parked'], ['Failing'], 'Oldest due', 'Actions']} rows={queues.map(row)} empty={<>No tasks wait, run or have failed. Requests create them with the operation <code>task</code>.</>} />
           <Operation act={act} isBusy={isBusy} />
           <Refused refusal={refusal} />
           {paused.length > 0 && <Table caption="Paused" heads={['What', 'Since', 'Reason', 'Actions']} rows={paused.map(pause)} empty="Nothing is paused." />}
@@ -93,8 +116,8 @@ function Actions({ ns, task, done }) {
   return (
     <>
       <div class="row">
-        <button type="button" disabled={isBusy} onClick={() => act({ run: task.id })}>Run now</button>
-        <button type="button" disabled={isBusy} onClick={() => act({ hold: task.id })}>Hold</button>
+        <button type="button" disabled={isBusy} onClick={() => act({ run: task.id })}><Icon name="run" />Run now</button>
+        <button type="button" disabled={isBusy} onClick={() => act({ hold: task.id })}><Icon name="pause" />Hold</button>
         <Confirmed label="Drop" question={`Delete the task ${task.id}?`} action={() => act({ drop: task.id })} disabled={isBusy} />
       </div>
       <Form class="row" action={() => act({ move: { id: task.id, startat: stampOf(new Date(start)) } })}>
@@ -115,13 +138,13 @@ function Attempts({ attempts, empty }) {
     <tr key={index}>
       <td><Time stamp={one.stoptime} /></td>
       <td>{one.opname ?? one.op}</td>
-      <td>{one.retry}</td>
+      <td class="number">{one.retry}</td>
       <td><Outcome attempt={one} /></td>
       <td class="wide">{one.report}</td>
       <td class="wide"><Trace of={one} /></td>
     </tr>
   )
-  return <Table caption="Attempts" heads={['End', 'Operation', 'Attempt', 'Result', 'Report', 'Trace']} rows={attempts.map(row)} empty={empty} />
+  return <Table caption="Attempts" heads={['End', 'Operation', ['Attempt'], 'Result', 'Report', 'Trace']} rows={attempts.map(row)} empty={empty} />
 }
 
 function Task({ ns, id }) {
@@ -167,7 +190,7 @@ function Waiting({ ns }) {
       <td>{task.op}</td>
       <td><State task={task} /></td>
       <td><Time stamp={task.startat} /></td>
-      <td>{task.retry}</td>
+      <td class="number">{task.retry}</td>
       <td>{task.exc}</td>
       <td class="wide">{task.info}</td>
       <td class="wide">{task.progress}</td>
@@ -180,12 +203,12 @@ function Waiting({ ns }) {
         <TextField label="Information begins with" value={filter.info} set={set('info')} />
         <TextField label="Failures, at least" type="number" min="0" value={filter.retry} set={set('retry')} />
         <ChoiceField label="State" value={filter.state} set={set('state')} choices={[['', 'all'], ...Object.keys(KINDS).map((name) => [name, name])]} />
-        <button type="button" onClick={tasks.again}>Refresh</button>
+        <button type="button" onClick={tasks.again}><Icon name="refresh" />Refresh</button>
       </div>
       <Read of={tasks}>
         {(page) => (
           <>
-            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information', 'Progress']} rows={page.tasks.map(row)}
+            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', ['Failures'], 'Last fault', 'Information', 'Progress']} rows={page.tasks.map(row)}
               empty={Object.values(filter).some(Boolean) ? 'There are no such tasks. Change a filter above.' : 'No tasks wait or run. Those that are done are in the history below.'} />
             {page.cursor && <p class="hint">The first {PAGE} are shown.</p>}
           </>
@@ -252,7 +275,7 @@ export function AllTasks() {
       <td>{task.op}</td>
       <td><State task={task} /></td>
       <td><Time stamp={task.startat} /></td>
-      <td>{task.retry}</td>
+      <td class="number">{task.retry}</td>
       <td>{task.exc}</td>
       <td class="wide">{task.info}</td>
     </tr>
@@ -261,12 +284,12 @@ export function AllTasks() {
     <>
       <div class="row">
         <ChoiceField label="Show" value={look} set={setLook} choices={Object.entries(LOOKS).map(([name, [words]]) => [name, words])} />
-        <button type="button" onClick={read.again}>Refresh</button>
+        <button type="button" onClick={read.again}><Icon name="refresh" />Refresh</button>
       </div>
       <Read of={read}>
         {({ tasks, more, faults, cursor }) => (
           <>
-            <Table caption="Tasks of all namespaces" heads={['Id', 'Namespace', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information']} rows={tasks.map(row)}
+            <Table caption="Tasks of all namespaces" heads={['Id', 'Namespace', 'Operation', 'State', 'Start', ['Failures'], 'Last fault', 'Information']} rows={tasks.map(row)}
               empty={`There are no such tasks. Choose another state than “${LOOKS[look][0].toLowerCase()}” above.`} />
             {more.length > 0 && <p class="hint">These namespaces have more: {more.join(', ')}.</p>}
             {cursor && <p class="hint">Namespaces behind {cursor} are not shown.</p>}

@@ -1,4 +1,5 @@
 /* warnings.jsx: the last warnings and errors of the server. */
+import { Icon } from './icons.jsx'
 import { Badge, Read, Table, Time, useRead } from './parts.jsx'
 import { call } from './server.js'
 
@@ -8,14 +9,14 @@ export function Warnings() {
     <tr key={index}>
       <td><Time stamp={one.at} /></td>
       <td><Badge kind={one.level === 'error' ? 'bad' : 'warn'}>{one.level}</Badge></td>
-      <td>{one.pid}</td>
+      <td class="number">{one.pid}</td>
       <td class="wide">{one.text}</td>
     </tr>
   )
   return (
     <>
-      <p class="row"><button type="button" onClick={read.again}>Refresh</button></p>
-      <Read of={read}>{({ warnings }) => <Table caption="Warnings" heads={['Time', 'Level', 'Process', 'Line']} rows={warnings.map(row)} empty="There were no warnings since the server started. There is nothing to do." />}</Read>
+      <p class="row"><button type="button" onClick={read.again}><Icon name="refresh" />Refresh</button></p>
+      <Read of={read}>{({ warnings }) => <Table caption="Warnings" heads={['Time', 'Level', ['Process'], 'Line']} rows={warnings.map(row)} empty="There were no warnings since the server started. There is nothing to do." />}</Read>
     </>
   )
 }
