@@ -96,6 +96,7 @@ struct live_listener {
     size_t place;               /* of its account in the query, while LIVE_REQUESTED */
     uint64_t turn;              /* of the rules that it was judged by */
     uint64_t configured;        /* the same of the configuration, for records */
+    uint64_t shown;             /* the same of what it was sent about the configuration; 0: nothing */
     int64_t sight, sight_mark;  /* in its ids, under the rules with this mark; 0: to be computed */
     uint64_t awaited;           /* it has no id until so many changes have been judged */
     bool must_reset;            /* a reset is to be sent: anything may have changed */

@@ -324,6 +324,21 @@ static void write_changes(struct live_listener *listener, struct builder *text)
     builder_add_text(text, "]}\n\n");
 }
 
+/* Has what every caller may know of the configuration changed since it was sent? */
+static bool is_unshown(const struct live_listener *listener)
+{
+    return listener->shown != live_access_shown_turn(listener->audience->access);
+}
+
+static void write_state(struct live_listener *listener, struct builder *text)
+{
+    const struct live_access *access = listener->audience->access;
+    builder_add_text(text, "event: state\ndata: ");
+    builder_add_bytes(text, live_access_shown(access));
+    builder_add_text(text, "\n\n");
+    listener->shown = live_access_shown_turn(access);
+}
+
 /* May it no longer be allowed to know what was judged, or to listen at all?  Then nothing is sent until that
  * is known: a commit behind the change of rights may be among what waits. */
 static bool is_held(const struct live_listener *listener)
@@ -340,10 +355,13 @@ void live_listener_flush(struct live_listener *listener)
     if (listener->state != LIVE_OPEN || is_held(listener))
         return;
     live_searches_take_changed(listener);
-    while ((listener->must_reset || has_changed(listener) || live_searches_have_news(listener)) &&
+    while ((listener->must_reset || has_changed(listener) || is_unshown(listener) ||
+            live_searches_have_news(listener)) &&
            exchange_unsent(listener->exchange) < BUFFER_MOST) {
         builder_clear(text, EVENT_MOST);
-        if (listener->must_reset) {
+        if (is_unshown(listener)) { /* no id vouches for it: it is sent again with each connection */
+            write_state(listener, text);
+        } else if (listener->must_reset) {
             forget_changed(listener);
             live_searches_enter(listener);
             builder_add_text(text, "event: reset\ndata: {}\n\n");
@@ -430,6 +448,8 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     builder_printf(text, "retry: %lld\n", (long long)choose_retry());
     builder_printf(text, "event: ready\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");
     exchange_write(listener->exchange, builder_bytes(text));
+    if (live_access_is_plain(audience->access)) /* which clients take for granted */
+        listener->shown = live_access_shown_turn(audience->access);
     live_listener_flush(listener);
 }
 

@@ -489,6 +489,15 @@ const char *namespace_refuse_change(struct arena *arena, struct bytes before, st
     return NULL;
 }
 
+void namespace_write_shown(const struct ns_conf *conf, struct builder *builder)
+{
+    json_add_filled(builder, "message", conf->message);
+    json_add_filled(builder, "label", conf->label);
+    json_add_filled(builder, "theme", conf->theme);
+    if (conf->options.size)
+        builder_printf(builder, ",\"options\":%.*s", (int)conf->options.size, conf->options.data);
+}
+
 static void namespace_add_member(struct builder *builder, struct bytes name, struct bytes value)
 {
     if (builder->size > 1)

@@ -125,6 +125,8 @@ const char *namespace_refuse_change(struct arena *arena, struct bytes before, st
  * be NO_BYTES. */
 const char *namespace_refuse_content(struct arena *arena, struct bytes before, struct bytes after,
                                      const char **member_r);
+/* Appends the members that every caller may know, those that are set: `,"message":…,"label":…`. */
+void namespace_write_shown(const struct ns_conf *conf, struct builder *builder);
 /* The names of these members, for messages. */
 #define NAMESPACE_MEMBERS                                                                                    \
     "access accounts label message options origins quotas readers reads records spread state theme workers"

@@ -71,11 +71,7 @@ static void write_configuration(const struct ns_conf *conf, struct builder *body
         json_add_string(body,
                         conf->message.size ? conf->message : bytes_of(namespace_state_word(conf->state)));
     builder_printf(body, ",\"state\":%d,\"build\":%lld", conf->state, (long long)conf->build);
-    json_add_filled(body, "message", conf->message);
-    json_add_filled(body, "label", conf->label);
-    json_add_filled(body, "theme", conf->theme);
-    if (conf->options.size)
-        builder_printf(body, ",\"options\":%.*s", (int)conf->options.size, conf->options.data);
+    namespace_write_shown(conf, body);
 }
 
 /* Also when z cannot be reached, so that the namespace's configuration is unknown. */

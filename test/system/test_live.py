@@ -376,7 +376,7 @@ def come_again_as(kind, stack, *arguments, **more):
 
 def rules_with(stack, **conf):
     # The whole configuration is rewritten: what is not named stays as it was made.
-    present = stack.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
+    present, = (item['j'] for item in stack.get('z', ('Namespace', 'demo'), admin=True)['items'] if item['c'] == 'Conf')
     return {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**present, **conf}}]}
 
 
@@ -418,6 +418,43 @@ def test_rules_are_asked_and_asked_again(lab):
     rule(access='read', state=0)
     answer = lab.http.post(f'{lab.url}/demo/live', json={'defs': ['A'], 'admin': 'wrong'}, timeout=60)
     assert (answer.status_code, answer.json()['code']) == (403, 'SKEY')
+
+
+def test_the_state_is_told(lab):
+    """What ping returns of the configuration: at once, with each connection, and when that of z changes."""
+    def set_conf(ns='demo', **members):
+        lab.op('z', 'ns', {'set': {'ns': ns, **members}}, admin=True)
+        return {name: value for name, value in lab.http.get(f'{lab.url}/demo/ping', timeout=PATIENCE_S).json().items() if name in ('state', *members)}
+
+    def states(listener):
+        return [data for name, data in listener.events if name == 'state']
+
+    nothing = dict.fromkeys(('state', 'message', 'label', 'theme', 'options', 'quotas'))
+    lab.op('z', 'ns', {'set': {'ns': 'demo', 'access': 'read', **nothing}}, admin=True)
+    listener = Listener(lab, 'A', ns='demo')
+    listener.opened()
+    id_ = listener.wait_for_id()
+    lab.op('z', 'ns', {'set': {'ns': 'demo', 'quotas': {'account': {'writes': '1/s'}}}}, admin=True)  # which no caller is told
+    shown = set_conf(state=1, message='Moving.', label='Demo', options={'a': [1, 2]})
+    assert shown == {'state': 1, 'message': 'Moving.', 'label': 'Demo', 'options': {'a': [1, 2]}}
+    wait_until(lambda: states(listener) == [shown], what='the state')
+    again = Listener(lab, 'A', ns='demo', last=id_)
+    assert again.opened() is True
+    wait_until(lambda: states(again) == [shown], what='the state of a connection that is resumed')
+    lab.op('z', 'ns', {'set': {'ns': 'demo', **nothing}}, admin=True)
+    wait_until(lambda: states(listener) == states(again) == [shown, {'state': 0}], what='the end of the state')
+    try:
+        set_conf('z', state=1, message='All.')
+        wait_until(lambda: states(listener)[-1] == {'state': 1, 'message': 'All.'}, what='the state of z')
+    finally:
+        lab.op('z', 'ns', {'set': {'ns': 'z', 'state': None, 'message': None}}, admin=True)
+    wait_until(lambda: states(listener)[-1] == {'state': 0}, what='that all is on')
+    last = Listener(lab, 'A', ns='demo')
+    last.opened()
+    last.wait_for_id()
+    assert not states(last), 'nothing is set'
+    assert {name for name, _ in listener.events} == {'ready', 'state'}
+    lab.admin('ns', 'access', 'demo', 'open')
 
 
 def test_a_change_of_access_holds_for_the_next_listener(lab):

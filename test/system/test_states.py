@@ -182,7 +182,9 @@ def test_tasks_live_events_and_ping_obey(demo, own, z):
             wait_until(lambda one=listener: not one.is_open, what='the end of the stream')
             assert listener.events[-1] == ('closed', {'code': wanted, 'detail': words}) and listener.retry >= 2000
         else:
-            assert listener.is_open and [name for name, _ in listener.events] == ['ready']
+            said = {'state': highest, 'message': words}
+            wait_until(lambda one=listener: one.events[-1] == ('state', said), what='the state')
+            assert listener.is_open and {name for name, _ in listener.events} == {'ready', 'state'}
             listener.close()
     # Tasks: they wait, and nothing is noted of them.
     wanted = refusal(own, z, True, False)

@@ -18,6 +18,8 @@ struct live_access {
     uint64_t turn, configured;
     int64_t mark;
     const char *message;
+    struct builder shown; /* what every caller may know of the configuration */
+    uint64_t shown_turn;
 };
 
 struct live_access *live_access_create(void)
@@ -31,6 +33,7 @@ struct live_access *live_access_create(void)
 void live_access_destroy(struct live_access *access)
 {
     arena_destroy(access->arena);
+    builder_free(&access->shown);
     free(access);
 }
 
@@ -99,6 +102,22 @@ static bool live_access_is_same(struct bytes one, struct bytes other)
     return !one.data == !other.data && bytes_equal(one, other);
 }
 
+/* On one line, as an event has it: line ends in the options are blanks there. */
+static void note_shown(struct live_access *access)
+{
+    struct builder text = {0};
+    builder_printf(&text, "{\"state\":%d", access->conf.state);
+    namespace_write_shown(&access->conf, &text);
+    builder_add_text(&text, "}");
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] == '\n' || text.data[i] == '\r')
+            text.data[i] = ' ';
+    if (!bytes_equal(builder_bytes(&text), builder_bytes(&access->shown)))
+        access->shown_turn++;
+    builder_free(&access->shown);
+    access->shown = text;
+}
+
 void live_access_take(struct live_access *access, const struct live_access_texts *texts)
 {
     if (!live_access_is_same(access->rules_text, texts->rules))
@@ -113,6 +132,7 @@ void live_access_take(struct live_access *access, const struct live_access_texts
     access_add_state_of_z(&access->conf, &conf_of_z);
     if (!access->conf.quotas)
         access->conf.quotas = conf_of_z.quotas;
+    note_shown(access);
     access->rules_text = live_access_copy(access->arena, texts->rules);
     access->mark = texts->mark;
     access->rules =
@@ -213,6 +233,21 @@ const struct quotas *live_access_quotas(const struct live_access *access)
 const char *live_access_message(const struct live_access *access)
 {
     return access->message;
+}
+
+struct bytes live_access_shown(const struct live_access *access)
+{
+    return builder_bytes(&access->shown);
+}
+
+uint64_t live_access_shown_turn(const struct live_access *access)
+{
+    return access->shown_turn;
+}
+
+bool live_access_is_plain(const struct live_access *access)
+{
+    return bytes_equal(builder_bytes(&access->shown), BYTES("{\"state\":0}"));
 }
 
 bool live_access_find_origin(const struct live_access *access, struct arena *arena, struct bytes origin,

@@ -71,6 +71,13 @@ const struct issuers *live_access_issuers(const struct live_access *access);
 const struct quotas *live_access_quotas(const struct live_access *access);
 /* The administrator's text for OOFF and OGONE; NULL: none.  Valid until it is read again. */
 const char *live_access_message(const struct live_access *access);
+/* What every caller may know of the configuration, as `ping` returns it: JSON of one line.  Valid until it is
+ * read again. */
+struct bytes live_access_shown(const struct live_access *access);
+/* Moves with each change of it; 0: it was never read. */
+uint64_t live_access_shown_turn(const struct live_access *access);
+/* Is the namespace on, and is nothing else set that callers may know? */
+bool live_access_is_plain(const struct live_access *access);
 /* Are there rules about origins?  If so, finds what to answer to this one; NULL: nothing. */
 MUST_USE bool live_access_find_origin(const struct live_access *access, struct arena *arena,
                                       struct bytes origin, const char **found_r);
