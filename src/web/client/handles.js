@@ -1,6 +1,7 @@
 /* handles.js: what an application subscribes to: a document, a collection, records, the status.  Each is a store: subscribe(callback)
  * calls at once and after each change and returns what ends it; get() returns the present value, the same until it changes. */
 import { keyOf } from './copy.js'
+import { ON } from './live.js'
 import { searchOf } from './records.js'
 
 /** @template T */
@@ -118,7 +119,7 @@ export class StatusStore extends Readable {
   constructor(cache) {
     super(cache, '*')
     /** @type {import('./types.js').Status} */
-    this.value = { online: false, pending: 0, others: 0, leader: false, lasting: cache.store.isLasting, live: false, liveSince: 0, fault: null, progress: null }
+    this.value = { online: false, pending: 0, others: 0, leader: false, lasting: cache.store.isLasting, live: false, liveSince: 0, namespace: ON, fault: null, progress: null }
   }
 
   get() {

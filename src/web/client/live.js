@@ -41,10 +41,13 @@ export async function* eventsOf(body, patience, signal) {
   }
 }
 
+/** The state of a namespace of which nothing else is said. */
+export const ON = { state: 0 }
+
 export class Live {
   /** @param {import('./transport.js').Transport} transport @param {{least: number, most: number}} backoff
    * @param {{definitions: () => string[], changed: (definition: string, version: number) => void, lost: () => void,
-   *   heard: (fault: Fault | null) => void, flows: (flows: boolean) => void, drop: (fault: Fault, definitions: string[]) => boolean}} session */
+   *   heard: (fault: Fault | null) => void, flows: (flows: boolean) => void, shows: (namespace: import('./types.js').Namespace) => void, drop: (fault: Fault, definitions: string[]) => boolean}} session */
   constructor(transport, backoff, session) {
     this.transport = transport
     this.backoff = backoff
@@ -122,8 +125,10 @@ export class Live {
       this.readyAt = this.heardAt
       this.session.flows(true)
       this.session.heard(null)
+      this.session.shows(ON)
       if (!data.resumed) this.session.lost()
     } else if (event.event === 'reset') this.session.lost()
+    else if (event.event === 'state') this.session.shows(data)
     else if (event.event === 'change') for (const [definition, version] of data.changed) this.session.changed(definition, version)
     else if (event.event === 'find') this.session.changed(this.defs[data.def], 0)
     else if (event.event === 'closed') throw new Fault({ ...data, status: data.code === 'SKEY' ? 401 : 0, retryAfter: this.retry })

@@ -43,6 +43,7 @@ export class Session {
       lost: () => { this.markAll(); this.loop.wake() },
       heard: fault => this.hear(fault),
       flows: live => this.setLive(live),
+      shows: namespace => this.tellStatus({ namespace }),
       drop: (fault, definitions) => this.recorder.drop(fault, definitions)
     })
     /** How often the application follows each key. @type {Map<string, number>} */ this.follows = new Map()

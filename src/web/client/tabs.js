@@ -4,6 +4,7 @@
  * one that leads: nothing is stored behind what is missing there. */
 import { Fault } from './fault.js'
 import { channel } from './leader.js'
+import { ON } from './live.js'
 import { delayOf } from './loop.js'
 import { stranger } from './transport.js'
 
@@ -57,8 +58,8 @@ export class Tabs {
   }
 
   postStatus() {
-    const { online, fault, lasting, live, liveSince } = this.session.status.get()
-    this.post({ what: 'status', account: this.session.cache.account, online, fault: factsOf(fault), lasting, live, liveSince })
+    const status = this.session.status.get()
+    this.post({ ...status, what: 'status', account: this.session.cache.account, fault: factsOf(status.fault) })
   }
 
   /** @param {Fault | null} fault */
@@ -187,7 +188,8 @@ export class Tabs {
       this.isLasting = more.lasting
       this.account = more.account
       this.fault = faultOf(more.fault)
-      session.status.set({ online: more.online, live: more.live, liveSince: more.liveSince })
+      const { online, live, liveSince, namespace = ON } = more
+      session.status.set({ online, live, liveSince, namespace })
       this.tellFault()
       session.stored()
     }

@@ -132,11 +132,18 @@ export interface SendOptions {
   signal?: AbortSignal
 }
 
+/** What the administrator has set: 0 on, 1 read-only, and words, names and options for pages. */
+export interface Namespace {
+  state: number, message?: string, label?: string, theme?: string, options?: any
+}
+
 export interface Status {
   /** `pending`: changes of this account that wait; `others`: those that wait for other accounts. */
   online: boolean, pending: number, others: number, leader: boolean, lasting: boolean
   /** Do live events come? And since when that is so, by this clock; 0: they have never come. */
   live: boolean, liveSince: number
+  /** As the last live event said. */
+  namespace: Namespace
   fault: import('./fault.js').Fault | null
   progress: { received: number } | null
 }

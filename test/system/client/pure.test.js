@@ -231,6 +231,8 @@ function playedServer() {
     return new Response(new ReadableStream({
       start(stream) {
         stream.enqueue(new TextEncoder().encode('event: ready\ndata: {"resumed":true}\n\n'))
+        net.say = data => stream.enqueue(new TextEncoder().encode(`event: state\ndata: ${JSON.stringify(data)}\n\n`))
+        if (net.state) net.say(net.state)
         const end = () => { if (net.ends.delete(end)) stream.close() }
         net.ends.add(end)
         init.signal.addEventListener('abort', end)
@@ -277,6 +279,23 @@ test('a session that follows nothing any more finds out when the network is back
   await until(session.status, ({ online, fault }) => online && fault === null)
 })
 
+test('the status has what the administrator says about the namespace', async test => {
+  const net = Object.assign(playedServer(), { isOn: true, state: { state: 1, message: 'Moving.' } }), seen = []
+  const session = await openedAt(test, net)
+  assert.deepEqual(session.status.get().namespace, { state: 0 })
+  test.after(session.doc('Note', 'a').subscribe(() => {}))
+  await until(session.status, ({ namespace }) => namespace.state === 1)
+  assert.deepEqual(session.status.get().namespace, net.state)
+  net.say({ state: 0, label: 'Notes', options: { colour: 'red' } })
+  await until(session.status, ({ namespace }) => namespace.label === 'Notes')
+  test.after(session.status.subscribe(({ namespace }) => { if (seen.at(-1) !== namespace) seen.push(namespace) }))
+  net.state = null // nothing follows the next `ready`: all is as usual
+  net.go()
+  net.isOn = true
+  await until(session.status, ({ namespace }) => !namespace.label)
+  assert.deepEqual(seen, [{ state: 0, label: 'Notes', options: { colour: 'red' } }, { state: 0 }])
+})
+
 test('a tab that another one leads knows whether there is a network', async test => {
   const net = playedServer()
   let begins
@@ -297,6 +316,8 @@ test('a tab that another one leads knows whether there is a network', async test
   net.isOn = true
   await until(second.status, ({ online, fault, live }) => online && fault === null && live)
   assert.equal(second.status.get().liveSince, leader.status.get().liveSince)
+  net.say({ state: 1, message: 'Moving.' })
+  await until(second.status, ({ namespace }) => namespace.message === 'Moving.')
   net.go()
   await until(second.status, ({ fault }) => fault?.code === 'NETWORK')
   net.isOn = true
