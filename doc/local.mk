@@ -23,6 +23,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/explanation/commit.md \
 	doc/explanation/comparison.md \
 	doc/explanation/costs.md \
+	doc/explanation/designs.md \
 	doc/explanation/encryption.md \
 	doc/explanation/freshness.md \
 	doc/explanation/growth.md \
