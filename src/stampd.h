@@ -61,7 +61,7 @@
 /* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
  * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 17
+#define STAMPD_ABI_MINOR 18
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -436,6 +436,9 @@ bool stampd_exists(const struct stampd_document *document);
 int64_t stampd_version(const struct stampd_document *document);
 int64_t stampd_ctime(const struct stampd_document *document);
 int64_t stampd_dtime(const struct stampd_document *document);
+/* Has this try changed something that the commit would write?  What was changed and changed back, or created
+ * and deleted, is unchanged.  Since 1.18. */
+bool stampd_is_changed(const struct stampd_document *document);
 /* Bytes of the keys and contents of its items, including changes of this try. */
 int64_t stampd_volume(const struct stampd_document *document);
 
@@ -467,6 +470,10 @@ struct stampd_item {
 /* The item, as seen by this try; false: there is none.  `item_r` may be NULL. */
 bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
                       struct stampd_item *item_r);
+/* The item as it was loaded, before the changes of this try, also when they have removed it or the document;
+ * false: there was none.  `item_r` may be NULL.  Since 1.18. */
+bool stampd_find_loaded_item(const struct stampd_document *document, const char *item_class, const char *key,
+                             struct stampd_item *item_r);
 /* Its content as a value to read; NULL: there is none, or it is raw. */
 const struct stampd_json *stampd_item_value(const struct stampd_document *document, const char *item_class,
                                             const char *key);

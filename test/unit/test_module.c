@@ -178,6 +178,49 @@ static void items_are_read_and_written(void **state UNUSED)
                 "[\"Sta\",\"\",{\"t\":\"x\"}],\"\",\"k0\",\"k3\"]}");
 }
 
+static enum stampd_outcome compare_with_before(struct stampd_call *call)
+{
+    struct stampd_document *firm = stampd_fetch(call, "Firm", "a"),
+                           *none = stampd_fetch(call, "Firm", "none");
+    struct stampd_item item, before;
+    assert_true(stampd_find_item(firm, "Adh", "k", &item));
+    assert_true(stampd_find_loaded_item(firm, "Adh", "k", &before));
+    assert_int_equal(before.version, item.version);
+    assert_false(stampd_is_changed(firm));
+    stampd_set_json(firm, "Adh", "k", stampd_bytes("[2]", 3));
+    stampd_set_json(firm, "Adh", "l", stampd_bytes("1", 1));
+    assert_true(stampd_is_changed(firm));
+    assert_true(stampd_find_loaded_item(firm, "Adh", "k", &before));
+    assert_true(before.version > 0);
+    assert_memory_equal(before.content.data, item.content.data, item.content.size);
+    assert_false(stampd_find_loaded_item(firm, "Adh", "l", &before));
+    assert_null(before.item_class);
+    stampd_remove_item(firm, "Adh", "l");
+    stampd_set_json(firm, "Adh", "k", item.content);
+    assert_false(stampd_is_changed(firm)); /* as it was */
+    stampd_delete(firm);
+    assert_true(stampd_is_changed(firm));
+    assert_true(stampd_find_loaded_item(firm, "Adh", "k", NULL));
+    assert_false(stampd_find_loaded_item(none, "Adh", "k", NULL));
+    stampd_create(none);
+    assert_true(stampd_is_changed(none));
+    stampd_delete(none);
+    assert_false(stampd_is_changed(none));
+    return STAMPD_DONE;
+}
+
+static enum stampd_outcome make_one(struct stampd_call *call)
+{
+    stampd_set_json(stampd_fetch(call, "Firm", "a"), "Adh", "k", stampd_bytes("[1]", 3));
+    return STAMPD_DONE;
+}
+
+static void what_was_loaded_can_be_compared(void **state UNUSED)
+{
+    assert_int_equal(run(make_one, NULL), FAULT_NONE);
+    assert_int_equal(run(compare_with_before, NULL), FAULT_NONE);
+}
+
 static enum stampd_outcome fail_late(struct stampd_call *call)
 {
     struct stampd_document *firm = stampd_fetch(call, "Firm", "c");
@@ -469,6 +512,7 @@ int main(void)
         TEST(what_cannot_be_is_refused_in_one_line),
         TEST(rights_are_declared),
         TEST(items_are_read_and_written),
+        TEST(what_was_loaded_can_be_compared),
         TEST(after_a_failure_nothing_is_written),
         TEST(only_what_was_fetched_is_changed),
         TEST(a_list_comes_in_one_round_trip),

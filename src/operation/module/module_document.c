@@ -220,6 +220,11 @@ int64_t stampd_dtime(const struct stampd_document *document)
     return header_of(document)->dtime;
 }
 
+bool stampd_is_changed(const struct stampd_document *document)
+{
+    return document->draft && draft_is_changed(document->draft);
+}
+
 int64_t stampd_volume(const struct stampd_document *document)
 {
     return document->draft ? draft_volume(document->draft) : 0;
@@ -273,15 +278,30 @@ static const struct item *find_item(const struct stampd_document *document, cons
                : NULL;
 }
 
-bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
-                      struct stampd_item *item_r)
+static bool return_found(const struct stampd_document *document, const struct item *item,
+                         struct stampd_item *item_r)
 {
-    const struct item *item = find_item(document, item_class, key);
     if (item && item_r)
         return_item(document, item, item_r);
     else if (item_r)
         *item_r = (struct stampd_item){0};
     return item != NULL;
+}
+
+bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
+                      struct stampd_item *item_r)
+{
+    return return_found(document, find_item(document, item_class, key), item_r);
+}
+
+bool stampd_find_loaded_item(const struct stampd_document *document, const char *item_class, const char *key,
+                             struct stampd_item *item_r)
+{
+    const struct document *base = document->draft ? draft_base(document->draft) : NULL;
+    const struct item *item = base && document_exists(base) ? document_find_item(base, bytes_of(item_class),
+                                                                                 module_document_key_of(key))
+                                                            : NULL;
+    return return_found(document, item && !item_is_tombstone(item) ? item : NULL, item_r);
 }
 
 const struct stampd_json *stampd_item_value(const struct stampd_document *document, const char *item_class,
