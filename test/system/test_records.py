@@ -111,6 +111,7 @@ def test_locks_marks_and_keys(stack):
     assert state(stack, 'get', 'job:1', idle=True) == 'WORKED_ON'
     assert state(stack, 'rename', 'job:1', to='job:2') == 'OK'
     assert [record['key'] for record in one(stack, 'get', prefix='job:')['records']] == ['job:2']
+    assert [record['key'] for record in one(stack, 'get', prefix='', pattern='^job:')['records']] == ['job:2'], 'as in a rule: all keys'
     assert state(stack, 'delete', 'url:1') == 'OK'
     assert state(stack, 'get', 'job:2') == 'NOT_FOUND'
 

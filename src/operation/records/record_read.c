@@ -309,6 +309,17 @@ static enum fault read_pattern(const struct reader *reader, const struct json *w
     return fault;
 }
 
+/* Every key begins with "". */
+static enum fault record_read_read_prefix(const struct reader *reader, const struct json *wish,
+                                          struct bytes *prefix_r)
+{
+    const struct json *prefix = json_member(wish, "prefix");
+    if (!prefix || prefix->kind != JSON_STRING || prefix->value.size)
+        return record_read_read_key(reader, wish, "prefix", prefix_r);
+    *prefix_r = NO_BYTES;
+    return FAULT_NONE;
+}
+
 static enum fault read_query(const struct reader *reader, const struct json *wish,
                              struct record_request *request)
 {
@@ -316,7 +327,7 @@ static enum fault read_query(const struct reader *reader, const struct json *wis
     return FAULT_FIRST(
         record_read_read_key(reader, wish, "from", &query->from),
         record_read_read_key(reader, wish, "to", &query->to),
-        record_read_read_key(reader, wish, "prefix", &query->prefix),
+        record_read_read_prefix(reader, wish, &query->prefix),
         record_read_read_key(reader, wish, "after", &query->after), read_pattern(reader, wish, request),
         reader_integer(reader, wish, "limit", 1, RECORD_PAGE_MOST, RECORD_PAGE_STANDARD, &query->limit));
 }
