@@ -433,7 +433,8 @@ int control_purge(struct control *control, int argc, char **argv)
         "purge", "URL", "Delete the documents of a namespace, of a class, or of an age.",
         "Works in batches of up to 32 documents, each a commit of the server, while it is used.  A document\n"
         "that is changed before its batch stays.  After an interruption the same command continues.\n"
-        "Expired documents and old deletions: `stampctl ns purge`.\n");
+        "Expired documents and old deletions: `stampctl ns purge`.  Documents with a certain content:\n"
+        "`stampctl change --delete`.\n");
     struct purge_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
