@@ -71,14 +71,12 @@ libstampd_a_SOURCES = \
 	src/control/archive/importer.c src/control/archive/importer.h \
 	src/control/archive/importer_files.c src/control/archive/importer_files.h \
 	src/control/backoff.c src/control/backoff.h \
+	src/control/backup/backup_database.c src/control/backup/backup_database.h \
 	src/control/backup/backup_files.c src/control/backup/backup_files.h \
 	src/control/backup/backup_folder.c src/control/backup/backup_folder.h \
-	src/control/backup/backup_log.c src/control/backup/backup_log.h \
 	src/control/backup/backup_objects.c src/control/backup/backup_objects.h \
-	src/control/backup/backup_tool.c src/control/backup/backup_tool.h \
 	src/control/backup/cmd_backup.c src/control/backup/cmd_backup.h \
 	src/control/backup/cmd_backup_check.c \
-	src/control/backup/cmd_backup_init.c \
 	src/control/backup/cmd_backup_return.c \
 	src/control/backup/cmd_restore.c \
 	src/control/cmd_audit.c src/control/cmd_audit.h \

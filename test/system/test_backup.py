@@ -1,14 +1,15 @@
-"""Base backups and the archived log, and the cluster that is made of them, as it was at any time."""
+"""Backups by pgBackRest, and the cluster that is made of them and of the archived log, as it was at any time."""
 import fcntl
 import getpass
 import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,11 @@ from collected import Collected
 from holder import Copy, items_of
 from listener import Listener
 from schema import Schemas
-from stack import Problem, StackError, wait_until
+from stack import BUILD, Problem, StackError, wait_until
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('pgbackrest'), reason='there is no pgBackRest')]
 
-STACK = {'workers': 2, 'namespaces': {'z': 'open', 'lab': 'open'}, 'settings': {}}
+STACK = {'workers': 2, 'namespaces': {'z': 'open', 'lab': 'open'}, 'settings': {}, 'postgres': {'archive_mode': 'on'}}
 USER = 'postgres' if os.geteuid() == 0 else getpass.getuser()
 NUMBERS = itertools.count()
 
@@ -66,66 +67,99 @@ def text_of(when):
     return when.astimezone(timezone.utc).isoformat()
 
 
+def give(path):
+    """To the user of PostgreSQL; returns it."""
+    if os.geteuid() == 0:
+        shutil.chown(path, USER)
+    return path
+
+
 def beside_cluster(stack, name):
     """A path for what has as many files as a cluster."""
     return Path(stack.data or stack.path) / name
 
 
 class Backup:
-    """A folder, and the process that receives the log into it."""
+    """A folder of a backup, and a stanza of pgBackRest whose repository is in it."""
 
-    def __init__(self, stack, name, mount=None):
-        self.stack, self.path, self.slot, self.receiver = stack, beside_cluster(stack, name), f'slot_{name}', None
-        self.is_mounted = mount is not None
+    def __init__(self, stack, name, mount=None, has_database=True):
+        self.stack, self.path, self.has_database = stack, beside_cluster(stack, name), has_database
+        self.config, self.is_mounted = beside_cluster(stack, f'{name}.conf'), mount is not None
+        self.path.mkdir(mode=0o700)
         if mount:
-            self.path.mkdir()
-            subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={mount}', 'tmpfs', self.path], check=True)
-        self.said = stack.admin('backup', 'init', self.path, '--user', USER, '--slot', self.slot)
+            subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={mount},mode=700', 'tmpfs', self.path], check=True)
+        give(self.path)
+        self.locks = beside_cluster(stack, f'{name}.locks')
+        self.locks.mkdir(exist_ok=True)
+        self.keep(7)
+        self.environment = {**os.environ, 'PGBACKREST_CONFIG': str(self.config)}
+        if not has_database:
+            return
+        self.program('stanza-create')
+        self.command = f'pgbackrest --config={self.config} --stanza=main archive-push %p'
+        self.archive(self.command)
+
+    def keep(self, count):
+        """So many backups."""
+        self.config.write_text(f"""[global]
+repo1-path={self.path}/database
+repo1-bundle=y
+repo1-retention-full={count}
+start-fast=y
+archive-timeout=60
+log-level-file=off
+lock-path={give(self.locks)}
+[main]
+pg1-path={self.stack.psql(None, 'show data_directory')[0][0]}
+pg1-socket-path={self.stack.database}
+pg1-user=postgres
+""")
+
+    def archive(self, command):
+        self.stack.postgres['archive_command'] = "'" + command + "'"
+        self.stack.psql(None, f"alter system set archive_command = '{command}'")
+        self.stack.psql(None, 'select pg_reload_conf()')
+
+    def program(self, *words):
+        words = ['pgbackrest', f'--config={self.config}', '--stanza=main', *words]
+        if os.geteuid() == 0:
+            words = ['setpriv', '--reuid', USER, '--regid', USER, '--init-groups', *words]
+        subprocess.run(words, check=True, cwd='/')
 
     def run(self, *words, **more):
-        return self.stack.admin('backup', 'run', self.path, '--no-sync', *words, **more)
+        return self.stack.admin('backup', 'run', self.path, *words, environment=self.environment, **more)
 
     def check(self, *words, **more):
-        return self.stack.admin('backup', 'check', self.path, *words, **more)
+        return self.stack.admin('backup', 'check', self.path, *words, environment=self.environment, **more)
 
-    def restore(self, to, *words, folder=None, **more):
-        return self.stack.stampctl('restore', folder or self.path, '--to', to, '--owner', USER, '--no-sync', *words, **more)
+    def restore(self, to, *words, **more):
+        return self.stack.stampctl('restore', self.path, '--to', to, *words, environment=self.environment, **more)
+
+    def list(self, *words):
+        return self.stack.stampctl('backup', 'list', self.path, *words, environment=self.environment).out
 
     def bases(self):
-        return [json.loads(line)['name'] for line in self.stack.stampctl('backup', 'list', self.path, '--json').out.splitlines()]
+        return [json.loads(line)['name'] for line in self.list('--json').splitlines()]
+
+    def settle(self):
+        """pgBackRest restores to the seconds after the one in which a backup ended."""
+        ended = max(json.loads(line)['finished'] for line in self.list('--json').splitlines())
+        wait_until(lambda: self.stack.psql(None, "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')")[0][0] > ended, what='another second')
 
     def segments(self):
-        return sorted(path.name for path in (self.path / 'log').iterdir() if len(path.name) == 24)
-
-    def receive(self):
-        words = [self.stack.build / 'src/stampctl', 'backup', 'receive', self.path, '--retry', 1, '--config', self.stack.config]
-        self.log = open(self.stack.path / 'log' / f'{self.slot}.log', 'ab')
-        self.receiver = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        wait_until(lambda: self.rows('active'), what='the receiver')
-        return self
-
-    def rows(self, condition):
-        return self.stack.psql(None, f'select 1 from pg_replication_slots where slot_name = %s and {condition}', (self.slot,))
+        """Those that pgBackRest has."""
+        return sorted((self.path / 'database/archive/main').glob('*/*/*-*'))
 
     def catch_up(self):
-        """All that was committed is in the archive.  pg_receivewal reports the end of a segment with what follows it, or seconds
-        later, so that something must follow."""
+        """All that was committed is in the archive."""
         self.stack.psql(None, "select pg_logical_emit_message(true, 'stampd', 'something follows')")
-        (end,), = self.stack.psql(None, 'select pg_current_wal_flush_lsn()::text')
-        wait_until(lambda: self.stack.psql(None, 'select 1 from pg_stat_replication r join pg_replication_slots s on s.active_pid = r.pid'
-                                           ' where s.slot_name = %s and r.flush_lsn >= %s::pg_lsn', (self.slot, end)), what='the archive')
-
-    def stop(self):
-        if self.receiver:
-            self.receiver.kill()  # pg_receivewal ends with it
-            self.receiver.wait()
-            self.log.close()
-            self.receiver = None
+        (name,), = self.stack.psql(None, 'select pg_walfile_name(pg_switch_wal())')
+        wait_until(lambda: self.stack.psql(None, 'select 1 from pg_stat_archiver where last_archived_wal >= %s', (name,)), what='the archive')
 
     def drop(self):
-        self.stop()
-        wait_until(lambda: self.rows('not active'), what='the end of the receiver')
-        self.stack.psql(None, 'select pg_drop_replication_slot(%s)', (self.slot,))
+        if self.has_database:
+            self.archive('true')
+            wait_until(lambda: not list((self.stack.path / 'pg/pg_wal/archive_status').glob('*.ready')), what='the end of the archive')
         if self.is_mounted:
             subprocess.run(['umount', self.path], check=True)
         shutil.rmtree(self.path)
@@ -139,7 +173,7 @@ def store(stack):
 
 @pytest.fixture
 def backup(stack):
-    backup = Backup(stack, 'backup').receive()
+    backup = Backup(stack, 'backup')
     yield backup
     backup.drop()
 
@@ -154,7 +188,7 @@ def put_file(store, content):
 
 def written(pgdata):
     """What the restore has added to the settings, as the stack takes it."""
-    lines = (pgdata / 'postgresql.auto.conf').read_text().split('# By stampctl restore')[-1].splitlines()
+    lines = (pgdata / 'postgresql.auto.conf').read_text().split('# Recovery settings generated by pgBackRest')[-1].splitlines()
     return dict(line.split(' = ', 1) for line in lines[1:] if ' = ' in line and not line.startswith('#'))
 
 
@@ -168,13 +202,13 @@ def fill_segments(stack, count):
 
 def test_all_before_the_time_is_there_and_nothing_after(stack, store):
     """Clients that hold newer copies, collections and ids of live events afterwards hold what the server has."""
-    backup = Backup(stack, 'first').receive()
+    backup = Backup(stack, 'first')
     Schemas(stack, None).apply('lab', TEAMS)
     join(stack, 'stays', 'red')
-    assert 'systemctl enable' in backup.said.out and f'backup run {backup.path}' in backup.said.out
     stack.put('lab', doc('early', 1), doc('changed', 1), doc('gone', 1))
     kept = put_file(store, b'kept')
     backup.run()
+    backup.settle()
     join(stack, 'before', 'red')
     stack.put('lab', doc('changed', 2), doc('late', 2))
     fill_segments(stack, 2)
@@ -195,7 +229,6 @@ def test_all_before_the_time_is_there_and_nothing_after(stack, store):
 
     stack.step('stampd', 'stop', 'now')
     stack.stop_postgres('kill')
-    backup.stop()
     pgdata = stack.path / 'pg'
     assert 'not empty' in backup.restore(pgdata, '--target-time', text_of(target), status=1).error
     pgdata.rename(stack.path / 'pg.former')
@@ -237,45 +270,71 @@ def test_all_before_the_time_is_there_and_nothing_after(stack, store):
     stack.admin('ns', 'create', 'new')  # made after the restore: it needs no step
     assert stack.psql('new', "select restored = current_setting('stampd.restored') from namespace") == [(True,)]
     shutil.rmtree((stack.path / 'pg.former').resolve())  # pg may be a link
-    shutil.rmtree(backup.path)
+    backup.run()  # the same archive goes on, on another timeline
+    assert len(backup.bases()) == 2 and 'FAIL' not in backup.check().out
+    backup.drop()
 
 
-def test_a_former_folder_is_not_continued(stack, backup):
-    """After a restore the cluster has another timeline; nor is another cluster taken for it."""
-    settings = json.loads((backup.path / 'backup.json').read_text())
-    (backup.path / 'backup.json').write_text(json.dumps({**settings, 'timeline': settings['timeline'] + 1}))
-    assert 'begin another folder' in backup.run(status=1).error
-    assert 'begin another folder' in backup.check(status=1).out
-    assert 'begin another folder' in stack.admin('backup', 'init', backup.path, status=1).error
-    (backup.path / 'backup.json').write_text(json.dumps({**settings, 'system': '1'}))
-    assert 'begin another folder' in stack.stampctl('backup', 'receive', backup.path, status=1).error
-
-
-def test_to_the_end_of_the_log_and_to_wrong_times(stack, backup, tmp_path):
+def test_to_the_end_of_the_log_and_to_wrong_times(stack, backup):
     stack.put('lab', doc('one', 1))
-    backup.run('--quiet')
     begun = now(stack)
+    assert backup.run('--quiet').text == ''
     stack.put('lab', doc('one', 2))
     backup.catch_up()
     target = beside_cluster(stack, 'restored')
-    base, = backup.bases()
-    during = datetime.strptime(base, '%Y%m%dT%H%M%S%z')  # it began in this second, and ended later
-    for words, message in ((('--target-time', text_of(begun - timedelta(days=1))), 'no base backup was finished before'),
-                           (('--target-time', text_of(during)), 'no base backup was finished before'),
-                           (('--base', base, '--target-time', text_of(during)), f'no base backup {base} that was finished before'),
-                           (('--target-time', text_of(begun + timedelta(days=1))), 'the newest commit in the log is of'),
-                           (('--base', 'none'), 'there is no base backup none')):
+    for words, message in ((('--target-time', text_of(begun - timedelta(days=1))), 'unable to find backup set with stop time less than'),
+                           (('--target-time', text_of(begun)), 'unable to find backup set with stop time less than'),
+                           (('--base', 'none'), 'backup set none is not valid')):
         assert message in backup.restore(target, *words, status=1).error
-        assert not target.exists() and not beside_cluster(stack, 'restored.restoring').exists()
-    for words in (('--target-time', '2026-11-23 03:15:00'), ('--target-time', 'yesterday')):
-        assert 'with its zone' in backup.restore(target, *words, status=2).error
+        assert not (target / 'global/pg_control').exists()
+    for time in ('2026-11-23 03:15:00', 'yesterday', '2026-11-23T03:15:00+', '2026-11-23T03:15:00Z0', '2026-11-23T03:15:00.5+012'):
+        assert 'with its zone' in backup.restore(target, '--target-time', time, status=2).error
     assert 'absolute path' in backup.restore('restored', status=2).error
-    beside_cluster(stack, 'restored.restoring').mkdir()
-    assert 'interrupted restore' in backup.restore(target, status=1).error
-    beside_cluster(stack, 'restored.restoring').rmdir()
-    backup.restore(target)
-    assert 'recovery_target_time' not in written(target) and (target / 'PG_VERSION').exists()
+    shutil.rmtree(target, ignore_errors=True)
+    backup.restore(target, '--base', *backup.bases())
+    assert 'recovery_target_time' not in written(target) and (target / 'global/pg_control').exists()
+    assert 'archive-get' in written(target)['restore_command'] and ' cp ' not in written(target)['restore_command']
     shutil.rmtree(target)
+
+
+def test_what_the_archive_lacks_comes_from_the_folder_log(stack, backup):
+    """Which the unit stampd-backup@ writes: each commit is there at once, and not only when a segment of the log is full."""
+    backup.run()
+    log, words = backup.path / 'log', ['--slot=stampd_backup', '--no-password', f'--dbname=host={stack.database} user=postgres']
+    unit = (BUILD / 'doc/stampd-backup@.service').read_text()
+    for line in re.findall(r'^ExecStart(?:Pre)?=-?\S*/(?:install|find|pg_receivewal) (.*)$', unit, re.M):
+        assert '%f/log' in line or '--slot=stampd_backup' in line
+    log.mkdir(mode=0o700)
+    give(log)
+    run = ['setpriv', '--reuid', USER, '--regid', USER, '--init-groups'] if os.geteuid() == 0 else []
+    subprocess.run([*run, 'pg_receivewal', '--create-slot', '--if-not-exists', *words], check=True, cwd='/')
+    receiver = subprocess.Popen([*run, 'pg_receivewal', f'--directory={log}', '--synchronous', *words], cwd='/')
+    try:
+        stack.put('lab', doc('last', 7))
+        (end,), = stack.psql(None, 'select pg_current_wal_flush_lsn()::text')
+        wait_until(lambda: stack.psql(None, 'select 1 from pg_stat_replication where application_name = %s and flush_lsn >= %s::pg_lsn',
+                                      ('pg_receivewal', end)), what='the last commit in the folder')
+        assert 'FAIL' not in backup.check('--quick').out
+        stack.step('stampd', 'stop', 'now')
+        stack.stop_postgres('kill')
+    finally:
+        receiver.kill()
+        receiver.wait()
+    assert list(log.glob('*.partial'))
+    pgdata = stack.path / 'pg'
+    shutil.rmtree(pgdata.resolve())  # with the log that is not archived
+    if pgdata.is_symlink():
+        pgdata.unlink()
+    backup.restore(pgdata)
+    stack.postgres.update(written(pgdata))
+    stack.step('postgres', 'start')
+    wait_until(lambda: stack.psql(None, 'select not pg_is_in_recovery()') == [(True,)], what='the end of the recovery')
+    stack.admin('ns', 'restored', '--all')
+    stack.step('stampd', 'start')
+    assert items_of(stack.get('lab', ('Note', 'last'))) == {('Line', 'a'): 7}
+    (log / ('0' * 24)).touch()  # long since archived
+    backup.run()
+    assert not (log / ('0' * 24)).exists()
 
 
 # --- what may be wrong with the log ---
@@ -283,58 +342,45 @@ def test_to_the_end_of_the_log_and_to_wrong_times(stack, backup, tmp_path):
 def test_a_missing_and_an_altered_segment_are_found(stack, backup):
     backup.run()
     fill_segments(stack, 4)
-    stack.put('lab', doc('filler', 'x'))
     backup.catch_up()
-    backup.check()
-    segments, target = backup.segments(), beside_cluster(stack, 'restored')
+    assert 'FAIL' not in backup.check().out
+    segments = backup.segments()
     assert len(segments) >= 4
-    victim = backup.path / 'log' / segments[-2]
+    victim = segments[-2]
     content = victim.read_bytes()
 
     victim.unlink()
-    found = backup.check(status=1).out
-    assert f'segment {victim.name} is missing' in found
-    assert f'segment {victim.name} of the log is missing' in backup.restore(target, status=1).error
-
+    assert f'FAIL  log: segments are missing after {segments[-3].name[:24]}' in backup.check('--quick', status=1).out
+    first = segments[[path.name[:24] for path in segments].index(json.loads(backup.list('--json'))['first_segment'])]
     victim.write_bytes(content[:len(content) // 2])
-    assert f'segment {victim.name} is missing or damaged' in backup.check(status=1).out
-
-    at = content.index(b'filler')
-    victim.write_bytes(content[:at] + b'FILLER' + content[at + 6:])
-    found = backup.check(status=1).out
-    assert 'FAIL  log: the checksums of its records' in found
-    assert 'altered' in backup.restore(target, status=1).error
+    give(victim)
+    assert 'FAIL  the checksums of base backups and log' in backup.check(status=1).out
     assert 'FAIL' not in backup.check('--quick').out, 'which reads nothing'
     victim.write_bytes(content)
     assert 'FAIL' not in backup.check().out
-    assert not target.exists() and not beside_cluster(stack, 'restored.restoring').exists()
+    content = first.read_bytes()
+    first.unlink()
+    assert f'FAIL  log: segments are missing from {first.name[:24]}' in backup.check('--quick', status=1).out
+    first.write_bytes(content)
 
 
 def test_an_altered_base_backup_is_found(stack, backup):
     backup.run()
-    path = backup.path / 'base' / backup.bases()[0] / 'PG_VERSION'
-    path.write_text('16\n')
-    assert 'FAIL  base backup' in backup.check(status=1).out
-    backup.restore(beside_cluster(stack, 'restored'), status=1)
-    assert not beside_cluster(stack, 'restored').exists()
+    path = max((backup.path / 'database/backup/main' / backup.bases()[0]).rglob('*'), key=lambda path: path.stat().st_size)
+    path.write_bytes(b'altered' + path.read_bytes()[7:])
+    assert 'FAIL  the checksums of base backups and log' in backup.check(status=1).out
 
 
-def test_a_receiver_that_is_away_is_found(stack, backup):
+def test_an_archive_that_is_away_is_found(stack, backup):
     backup.run()
-    backup.stop()
-    wait_until(lambda: backup.rows('not active'), what='the end of the receiver')
-    assert 'nothing receives the log' in backup.check('--quick', status=1).out
     metrics = stack.path / 'backup.prom'
-    backup.check('--quick', '--metrics', metrics, status=1)
+    backup.archive('false')
+    assert 'FAIL  PostgreSQL archives its log' in backup.check('--quick', '--metrics', metrics, status=1).out
     assert 'stampd_backup_ok 0\n' in metrics.read_text()
-    stack.put('lab', doc('meanwhile', 1))
-    fill_segments(stack, 2)
-    backup.receive()
+    backup.archive(backup.command)
     backup.catch_up()
     assert backup.check('--quick', '--quiet', '--metrics', metrics).text == ''
     assert 'stampd_backup_ok 1\n' in metrics.read_text() and 'stampd_backup_bases 1\n' in metrics.read_text()
-    stack.psql(None, 'select pg_terminate_backend(active_pid) from pg_replication_slots where slot_name = %s', (backup.slot,))
-    wait_until(lambda: backup.rows('active'), what='the receiver, which connects again')
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='mounts a small disk')
@@ -345,44 +391,31 @@ def test_a_full_disk_delays_the_archive_and_spoils_nothing(stack):
         pytest.skip('mounts are not allowed here')
     try:
         backup.run()
-        backup.receive()
         before = backup.bases()
         ballast = backup.path / 'ballast'
         with open(ballast, 'wb', buffering=0) as file, pytest.raises(OSError):
             while True:
                 file.write(b'\0' * 65536)
-        log = stack.path / 'log' / f'{backup.slot}.log'
         fill_segments(stack, 2)
-        wait_until(lambda: 'No space left' in log.read_text(), what='a full archive')
+        wait_until(lambda: 'No space left' in stack.log('postgres'), what='a full archive')
         assert stack.put('lab', doc('while full', 1)), 'the server goes on'
-        assert 'FAIL' in backup.check('--quick', '--log-mb', 1, status=1).out
-        said = backup.run(status=1)
-        assert 'No space left' in said.error and 'the former ones stay' in said.error
-        assert backup.bases() == before and len(list((backup.path / 'base').iterdir())) == 2 * len(before)
+        impatient = {**backup.environment, 'PGBACKREST_ARCHIVE_TIMEOUT': '5'}
+        assert 'the former ones stay' in stack.admin('backup', 'run', backup.path, environment=impatient, status=1).error
+        assert backup.bases() == before
         ballast.unlink()
-        shutil.rmtree(backup.path / 'base' / before[0])  # room for the log that waits
         backup.catch_up()
-        wait_until(lambda: 'OK    slot' in backup.check('--quick', status=None).out, what='the archive')
+        assert 'FAIL' not in backup.check('--quick').out
     finally:
         backup.drop()
 
 
 # --- what is kept ---
 
-def test_two_base_backups_in_one_second(stack, backup):
-    """Their names have seconds."""
-    for _ in range(2):
-        backup.run()
-    first, second = backup.bases()
-    assert first < second
-
-
 def test_old_base_backups_and_what_only_they_need_are_removed(stack, backup, store):
     old, new = put_file(store, b'old'), put_file(store, b'new')
     copy = {path: backup.path / 'files' / path.relative_to(store) for path in (old, new)}
     backup.run()
     first, = backup.bases()
-    (backup.path / 'base/20200101T000000Z').mkdir()  # as an interrupted run leaves it
     assert copy[old].read_bytes() == b'old'
     added = put_file(store, b'added')
     stack.admin('backup', 'files', backup.path)
@@ -390,37 +423,31 @@ def test_old_base_backups_and_what_only_they_need_are_removed(stack, backup, sto
     old.unlink()
     fill_segments(stack, 2)
     backup.catch_up()
-    wait_until(lambda: first.replace('Z', '') < datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%S'), what='another second')
-    backup.run('--keep', 2)
+    backup.run('--type', 'incr')
     assert backup.bases()[0] == first and len(backup.bases()) == 2 and copy[old].exists()
-    assert not (backup.path / 'base/20200101T000000Z').exists()
     os.utime(copy[old], (time.time() - 86400,) * 2)
     fill_segments(stack, 1)
     before = backup.segments()
-    backup.run('--keep', 1)
+    backup.keep(1)
+    backup.run()
     assert first not in backup.bases() and len(backup.bases()) == 1
     assert not copy[old].exists() and copy[new].read_bytes() == b'new'
     assert before[0] not in backup.segments()
     assert 'FAIL' not in backup.check().out
 
 
-def test_what_init_refuses(stack, backup, tmp_path):
-    again = stack.admin('backup', 'init', backup.path)
-    assert 'ready' in again.out, 'a second run completes the first'
-    other = stack.path / 'other'
-    assert 'exists already' in stack.admin('backup', 'init', other, '--user', USER, '--slot', backup.slot, status=1).error
-    assert 'not run as root' in stack.admin('backup', 'init', other, '--user', 'root', status=1).error
-    assert 'no system user' in stack.admin('backup', 'init', other, '--user', 'nobody-of-that-name', status=1).error
-    assert 'absolute path' in stack.admin('backup', 'init', 'other', status=2).error
-    assert "expected 1 to 63 of a-z" in stack.admin('backup', 'init', other, '--role', "x' host='y", status=2).error
-    assert 'may not replicate' in stack.admin('backup', 'init', other, '--user', USER, '--role', 'stampd', '--slot', 'other', status=1).error
-    (tmp_path / 'file').touch()
-    assert 'not empty' in stack.admin('backup', 'init', tmp_path, '--user', USER, '--slot', 'another', status=1).error
-    assert 'no backup is kept there' in stack.stampctl('backup', 'list', tmp_path, status=1).error
-    rights = "select rolsuper, rolcreatedb, rolcreaterole, rolreplication, has_table_privilege(rolname, 'stampd.doc', 'select')" \
-             " from pg_roles where rolname = 'stampd_backup'"
-    assert stack.psql('lab', rights) == [(False, False, False, True, False)]
-    assert backup.path.stat().st_mode & 0o777 == 0o700
+def test_what_is_refused(stack, backup, tmp_path):
+    assert 'expected the folder of a backup' in stack.admin('backup', 'files', '/', status=1).error
+    open_to_all = stack.path / 'other'
+    open_to_all.mkdir()
+    open_to_all.chmod(0o755)
+    give(open_to_all)
+    assert 'closed to all others' in stack.admin('backup', 'files', open_to_all, status=1).error
+    assert 'No such file' in stack.stampctl('backup', 'list', tmp_path / 'none', status=1).error
+    said = backup.stack.admin('backup', 'run', backup.path, '--stanza', 'other', environment=backup.environment, status=1).error
+    assert 'no base backup was taken' in said
+    assert 'stanza other: missing stanza path' in stack.stampctl('backup', 'list', backup.path, '--stanza', 'other', environment=backup.environment, status=1).error
+    assert 'cannot be run' in stack.stampctl('backup', 'list', backup.path, environment={**backup.environment, 'PATH': '/nonexistent'}, status=1).error
     with open(backup.path / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert 'another stampctl is at work' in backup.run(status=1).error

@@ -16,7 +16,7 @@ from test_attachment_http import sha, store
 from test_backup import USER, beside_cluster, now, text_of, written
 from vault import create
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('pgbackrest'), reason='there is no pgBackRest')]
 
 
 def test_each_object_is_copied_once(places, backup):
@@ -121,7 +121,7 @@ def test_files_are_left_out_on_request_and_that_is_named(places, backup):
     asked = len(places.own.requests)
     assert 'without those of object stores' in backup.run('--without-objects').out
     assert not backup.copies() and len(places.own.requests) == asked
-    assert 'without' in places.stack.stampctl('backup', 'list', backup.path).out.splitlines()[1]
+    assert 'without' in backup.list().splitlines()[1]
     found = backup.check().out
     assert 'FAIL' not in found and '--without-objects' in found
     assert 'without those of object stores' in backup.files('--without-objects').out and not backup.copies()
@@ -168,7 +168,7 @@ def test_no_base_backup_is_taken_while_a_store_is_away(places, folder):
     try:
         said = folder.run(status=1)
         assert 'does not let us connect' in said.error and 'no base backup was taken; the former ones stay' in said.error
-        assert folder.bases() == before and len(list((folder.path / 'base').iterdir())) == 2
+        assert folder.bases() == before
         folder.run('--without-objects')
     finally:
         places.name_store()
@@ -195,7 +195,7 @@ def test_a_base_backup_that_lacks_files_is_marked(places, backup):
     places.send(b'0123456789')
     lost = lose(places, b'0123456789')
     assert '1 files of attachments are missing or altered' in backup.run(status=1).error and len(backup.bases()) == 1
-    assert '1 missing' in places.stack.stampctl('backup', 'list', backup.path).out
+    assert '1 missing' in backup.list()
     assert '1 files had no copy' in backup.check('--quick', status=1).out
     assert f'lab: {sha(b"0123456789")}: it has no copy' not in backup.check(status=1).out, 'a young one may be on its way'
     places.age()
@@ -290,7 +290,7 @@ def test_a_killed_backup_leaves_none_that_looks_whole(places, folder):
     content = os.urandom(3 * PIECE)
     places.send(content)
     waits, free = hold(places.own, 3)  # two pieces of three are there
-    process = subprocess.Popen(places.stack.admin_words('backup', 'run', folder.path, '--no-sync'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(places.stack.admin_words('backup', 'run', folder.path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert waits.wait(PATIENCE_S)
         process.send_signal(signal.SIGKILL)
@@ -306,7 +306,7 @@ def test_a_killed_backup_leaves_none_that_looks_whole(places, folder):
 @pytest.mark.skipif(os.geteuid() != 0, reason='mounts a small disk')
 def test_a_full_disk_leaves_no_half_copy(places):
     try:
-        folder = Kept(places.stack, 'small', mount='24m')
+        folder = Kept(places.stack, 'small', mount='24m', has_database=False)
     except subprocess.CalledProcessError:
         pytest.skip('mounts are not allowed here')
     content = os.urandom(3 << 20)
@@ -410,9 +410,10 @@ def test_files_of_an_encrypted_namespace_are_copied_under_each_key(places, backu
 def test_files_are_as_they_were_at_the_time(places):
     """Those that were removed since are returned, those that are there stay."""
     stack = places.stack
-    backup = Kept(stack, 'whole').receive()
+    backup = Kept(stack, 'whole')
     places.send(b'removed', b'stays')
     backup.run()
+    backup.settle()
     places.send(b'late')
     backup.files()
     target = now(stack)
@@ -423,7 +424,6 @@ def test_files_are_as_they_were_at_the_time(places):
 
     stack.step('stampd', 'stop', 'now')
     stack.stop_postgres('kill')
-    backup.stop()
     pgdata = stack.path / 'pg'
     pgdata.rename(stack.path / 'pg.former')
     assert f'backup return {backup.path}' in backup.restore(pgdata, '--target-time', text_of(target)).out
@@ -440,4 +440,4 @@ def test_files_are_as_they_were_at_the_time(places):
     places.check()
     assert '3 files read' in stack.admin('files', 'verify', 'lab').out
     shutil.rmtree((stack.path / 'pg.former').resolve())  # pg may be a link
-    shutil.rmtree(backup.path)
+    backup.drop()

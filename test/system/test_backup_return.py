@@ -1,6 +1,7 @@
 """`stampctl backup return`: after a restore, files are returned to the store and the directory that their tables name; what cannot be returned
 is named, and nothing that is wrong is written."""
 import os
+import shutil
 import socket
 
 import pytest
@@ -9,7 +10,7 @@ from backup_places import PIECE, STACK, all_places, backup, folder, lose, places
 from object_service import Service
 from test_attachment_http import send, sha
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('pgbackrest'), reason='there is no pgBackRest')]
 
 
 def test_lost_objects_are_returned_under_their_names(places, folder):

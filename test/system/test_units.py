@@ -44,10 +44,10 @@ def test_the_server_keeps_its_sockets_and_says_when_it_is_ready():
     assert service['ExecReload'] == ['/bin/kill -HUP $MAINPID'] and service['KillMode'] == ['mixed']
 
 
-def test_the_receiver_of_a_backup_may_become_its_user_and_little_else():
+def test_the_receiver_of_the_log_is_closed_in():
     service = read('stampd-backup@')['Service']
-    assert service['Restart'] == ['always'] and service['UMask'] == ['0077'] and service['LimitCORE'] == ['0']
-    assert service['CapabilityBoundingSet'] == ['CAP_SETUID CAP_SETGID CAP_DAC_OVERRIDE CAP_KILL'] and service['NoNewPrivileges'] == ['yes']
+    assert service['Restart'] == ['always'] and service['UMask'] == ['0077'] and service['LimitCORE'] == ['0'] and service['User'] == ['postgres']
+    assert service['CapabilityBoundingSet'] == [''] and service['NoNewPrivileges'] == ['yes']
     assert service['ProtectSystem'] == ['strict'] and service['ReadWritePaths'] == ['%f']
     assert read('stampd-backup@')['Unit']['StartLimitIntervalSec'] == ['0'] and service['MemoryMax'] and service['TasksMax']
 

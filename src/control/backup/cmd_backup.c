@@ -1,140 +1,29 @@
-/* cmd_backup: `stampctl backup run, receive, files, list`; init, check and return have files of their own. */
+/* cmd_backup: `stampctl backup run, files, list`; check and return have files of their own. */
 #include "control/backup/cmd_backup.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "control/backup/backup_database.h"
 #include "control/backup/backup_files.h"
-#include "control/backup/backup_log.h"
 #include "control/backup/backup_objects.h"
-#include "control/backup/backup_tool.h"
 #include "control/message.h"
 #include "control/record.h"
 
-enum {
-    KEEP = 7,
-    KEEP_MOST = 10000,
-    SECOND_MS = 1000,
-    NAME_WAIT_MS = 50,
-    RETRY_S = 5,
-    RETRY_MOST_S = 3600,
-    PART_NAME = 32,
-};
-
-static const char *format_time(struct control *control, int64_t time_ms, const char *format)
-{
-    char text[PART_NAME];
-    time_t time = (time_t)(time_ms / SECOND_MS);
-    struct tm parts;
-    gmtime_r(&time, &parts);
-    size_t size = strftime(text, sizeof text, format, &parts);
-    return arena_printf(control->arena, "%.*s", (int)size, text);
-}
-
-/* "20261123T031500Z", for names. */
-static const char *cmd_backup_name(struct control *control, int64_t time_ms)
-{
-    return format_time(control, time_ms, "%Y%m%dT%H%M%SZ");
-}
-
-const char *cmd_backup_time(struct control *control, int64_t time_ms)
-{
-    return format_time(control, time_ms, "%Y-%m-%d %H:%M:%SZ");
-}
-
-/* --- the cluster --- */
-
-struct cluster_identity {
-    int64_t timeline;
-    bool is_same;
-    const struct backup_folder *folder;
-};
-
-/* "systemid|timeline|xlogpos|dbname" */
-static void take_identity(void *context, struct bytes line)
-{
-    struct cluster_identity *identity = context;
-    struct bytes system = bytes_cut(&line, '|');
-    if (bytes_equal(system, bytes_of(identity->folder->system)))
-        identity->is_same = bytes_to_i64(bytes_cut(&line, '|'), &identity->timeline) &&
-                            identity->timeline == identity->folder->timeline;
-}
-
-/* After a restore or a fail-over the log goes on otherwise than in the archive. */
-static bool is_same_cluster(struct control *control, const struct backup_folder *folder)
-{
-    struct cluster_identity identity = {.folder = folder};
-    const char *where =
-        arena_printf(control->arena, "%s replication=true", backup_tool_conninfo(control, folder));
-    const char *const words[] = {"psql", "-X", "-w", "-A", "-t", "-d", where, "-c", "IDENTIFY_SYSTEM", NULL};
-    if (!backup_tool_read(control, folder, words, take_identity, &identity, NULL))
-        return false;
-    if (!identity.is_same)
-        message_print("%s is of another cluster, or from before a restore or a fail-over of this one: begin "
-                      "another folder with `stampctl backup init`",
-                      folder->path);
-    return identity.is_same;
-}
-
-static bool open_folder(struct control *control, const char *path, struct backup_folder *folder_r)
-{
-    return backup_folder_open(control, path, folder_r) && backup_tool_check_user(folder_r->user);
-}
+enum { SEGMENT_NAME = 24 };
 
 /* --- run --- */
 
-/* A name has seconds: a run in the second in which another one began waits for the next.  Returns the path.
- */
-static const char *name_base(struct control *control, const struct backup_folder *folder,
-                             struct backup_base *base)
-{
-    struct stat status;
-    for (;;) {
-        base->started_ms = clock_wall_ms();
-        base->name = cmd_backup_name(control, base->started_ms);
-        const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, base->name);
-        if (lstat(path, &status) != 0)
-            return path;
-        clock_sleep_ms(NAME_WAIT_MS);
-    }
-}
-
-static bool take_base(struct control *control, const struct backup_folder *folder, bool is_lazy,
-                      struct backup_base *base)
-{
-    const char *path = name_base(control, folder, base);
-    const char *const copy[] = {"pg_basebackup",
-                                "--pgdata",
-                                path,
-                                "--format=plain",
-                                "--wal-method=stream",
-                                "--checkpoint=fast",
-                                "--manifest-checksums=SHA256",
-                                "--label=stampd",
-                                "--no-password",
-                                "--dbname",
-                                backup_tool_conninfo(control, folder),
-                                is_lazy ? "--no-sync" : NULL,
-                                NULL};
-    const char *const verify[] = {"pg_verifybackup", "--quiet", path, NULL};
-    if (!backup_tool_run(control, folder, copy) || !backup_tool_run(control, folder, verify))
-        return false;
-    base->finished_ms = clock_wall_ms() + 1; /* it was consistent before */
-    return true;
-}
-
 /* The files of the directory, then those that only object stores have; `missing` -1: these were left out. */
-static bool save_files(struct control *control, const struct backup_folder *folder, bool is_without,
-                       struct backup_objects *objects_r)
+static bool save_all(struct control *control, const struct backup_folder *folder, bool is_without,
+                     struct backup_objects *objects_r)
 {
     struct backup_files files;
     *objects_r = (struct backup_objects){.missing = 0};
-    if (!backup_folder_lock(control, folder, BACKUP_LOCK_FILES, true) ||
-        !backup_files_save(control, folder, control->settings.blob_directory, &files))
+    if (!backup_files_save(control, folder, control->settings.blob_directory, &files))
         return false;
     bool is_used = backup_objects_are_used(control, folder);
     if (is_used && is_without)
@@ -144,6 +33,16 @@ static bool save_files(struct control *control, const struct backup_folder *fold
     objects_r->files.count += files.count;
     objects_r->files.bytes += files.bytes;
     return true;
+}
+
+static bool save_files(struct control *control, const struct backup_folder *folder, bool is_without,
+                       struct backup_objects *objects_r)
+{
+    const int lock = backup_folder_lock(control, folder, BACKUP_LOCK_FILES, true);
+    const bool is_done = lock >= 0 && save_all(control, folder, is_without, objects_r);
+    if (lock >= 0)
+        close(lock);
+    return is_done;
 }
 
 /* A backup that lacks files looks whole when no setting names the stores that have them: the tables of files
@@ -172,84 +71,87 @@ static bool is_whole(const struct backup_folder *folder, const struct backup_obj
         .flag = (flag_)                                                                                      \
     }
 
-/* Removes base backups beyond `keep`, then what only they needed. */
-static bool retire(struct control *control, const struct backup_folder *folder, int64_t keep)
+/* Segments that pgBackRest has in its archive are not needed a second time (stampd-backup@.service). */
+static bool prune_log(struct control *control, const struct backup_folder *folder,
+                      const struct backup_bases *bases)
 {
-    struct backup_base *bases;
-    struct backup_log log;
-    size_t count, segments;
-    int64_t files;
-    if (!backup_folder_list(control, folder, &bases, &count))
-        return false;
-    for (; count > (size_t)keep; count--, bases++)
-        if (!backup_folder_remove(control, folder, bases->name))
-            return false;
     const char *path = arena_printf(control->arena, "%s/log", folder->path);
-    return backup_log_list(control, folder, path, &log) &&
-           backup_log_prune(control, folder, &log, backup_log_segment(folder, bases->start), &segments) &&
-           backup_files_prune(control, folder, bases->started_ms / SECOND_MS, &files);
+    DIR *directory = opendir(path);
+    bool is_done = directory || errno == ENOENT;
+    for (struct dirent *entry; is_done && directory && (entry = readdir(directory));)
+        if (strlen(entry->d_name) == SEGMENT_NAME && strcmp(entry->d_name, bases->newest_segment) <= 0)
+            is_done = unlinkat(dirfd(directory), entry->d_name, 0) == 0 || errno == ENOENT;
+    const int why = errno;
+    if (directory)
+        closedir(directory);
+    return is_done || message_refuse("%s: %s", path, strerror(why));
+}
+
+/* Removes what no backup of the database needs any more. */
+static bool retire(struct control *control, const struct backup_folder *folder, struct backup_base *newest_r)
+{
+    struct backup_bases list;
+    int64_t files;
+    if (!backup_database_list(control, folder, &list))
+        return false;
+    if (!list.count)
+        return message_refuse("%s: pgBackRest has kept no backup: see repo1-retention-full", folder->path);
+    *newest_r = list.bases[list.count - 1];
+    return prune_log(control, folder, &list) &&
+           backup_files_prune(control, folder, list.bases[0].started_s, &files);
 }
 
 struct run_options {
-    int64_t keep;
-    bool is_quiet, is_lazy, is_without;
+    const char *type;
+    bool is_quiet, is_without;
 };
 
-static void print_run(const struct backup_folder *folder, const struct backup_base *base,
-                      const struct backup_files *files)
+/* Files are copied before, so that no backup is taken while a store is away, and again after it: it refers to
+ * those that were uploaded meanwhile. */
+static bool cmd_backup_run(struct control *control, struct backup_folder *folder, const char *path,
+                           const struct run_options *options)
 {
-    printf("%s: base backup %s of %.1f MB in %.1f s; %lld files of %.1f MB%s\n", folder->path, base->name,
-           (double)base->bytes / 1e6, (double)(base->finished_ms - base->started_ms) / SECOND_MS,
-           (long long)files->count, (double)files->bytes / 1e6,
-           base->missing < 0 ? ", without those of object stores" : "");
-}
-
-static bool cmd_backup_run(struct control *control, const char *path, const struct run_options *options)
-{
-    struct backup_folder folder;
-    struct backup_base base = {0};
-    struct backup_objects objects;
-    if (!open_folder(control, path, &folder) ||
-        !backup_folder_lock(control, &folder, BACKUP_LOCK_BASE, false) ||
-        !backup_folder_sweep(control, &folder) || !is_same_cluster(control, &folder) ||
-        !may_leave_out(control, &folder, options->is_without))
+    struct backup_base base;
+    struct backup_objects first, then;
+    if (!backup_folder_open(control, path, folder) ||
+        backup_folder_lock(control, folder, BACKUP_LOCK_BASE, false) < 0 ||
+        !may_leave_out(control, folder, options->is_without))
         return false;
-    bool is_taken = take_base(control, &folder, options->is_lazy, &base) &&
-                    save_files(control, &folder, options->is_without, &objects);
-    if (is_taken)
-        base.missing = objects.missing;
-    if (!is_taken || !backup_folder_add(control, &folder, &base)) {
-        message_print("%s: no base backup was taken; the former ones stay", path);
-        bool is_swept = backup_folder_sweep(control, &folder); /* else the next run does it */
-        (void)is_swept;
-        return false;
-    }
-    if (!retire(control, &folder, options->keep))
+    if (!save_files(control, folder, options->is_without, &first) ||
+        !BACKUP_DATABASE_RUN(
+            control, folder, NULL, "backup", arena_printf(control->arena, "--type=%s", options->type),
+            arena_printf(control->arena, "--annotation=" BACKUP_MISSING "=%lld", (long long)first.missing)))
+        return message_refuse("%s: no base backup was taken; the former ones stay", path);
+    if (!save_files(control, folder, options->is_without, &then) || !retire(control, folder, &base))
         return false;
     if (!options->is_quiet)
-        print_run(&folder, &base, &objects.files);
-    return is_whole(&folder, &objects);
+        printf("%s: base backup %s of %.1f MB in %lld s; %lld files of %.1f MB%s\n", folder->path, base.name,
+               (double)base.bytes / 1e6, (long long)(base.finished_s - base.started_s),
+               (long long)(first.files.count + then.files.count),
+               (double)(first.files.bytes + then.files.bytes) / 1e6,
+               then.missing < 0 ? ", without those of object stores" : "");
+    return is_whole(folder, &then);
 }
 
 static int backup_run(struct control *control, int argc, char **argv)
 {
     static const struct command command = COMMAND(
-        "backup run", "FOLDER", "Take a base backup, verify it, and remove old ones.",
-        "The files of attachments are copied after it.  The log before the oldest base backup is removed.\n"
-        "If it fails, as when an object store is away, the former base backups stay as they were.\n");
-    struct run_options options = {.keep = KEEP};
+        "backup run", "FOLDER", "Take a backup of the database by pgBackRest, and copy the files.",
+        "How many backups are kept is a setting of pgBackRest; copies of files that none of them needs are "
+        "removed.\nIf it fails, as when an object store is away, the former backups stay as they were.\n");
+    struct backup_folder folder = {.stanza = BACKUP_STANZA_DEFAULT};
+    struct run_options options = {.type = "full"};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        OPTION_NUMBER("keep", "N", &options.keep, 1, KEEP_MOST,
-                      "Keep the newest N base backups (default: 7)."),
+        BACKUP_STANZA_LINE(&folder),
+        OPTION_TEXT("type", "TYPE", &options.type, "Take a backup full, diff or incr (default: full)."),
         WITHOUT_OBJECTS_LINE(&options.is_without),
-        OPTION_FLAG("no-sync", &options.is_lazy, "Do not wait until all is on the disk; for tests."),
         OPTION_FLAG("quiet", &options.is_quiet, "Print nothing when all is well, for cron."),
         CONTROL_ADMIN_LINE(control)};
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    return cmd_backup_run(control, words[0], &options) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_backup_run(control, &folder, words[0], &options) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- files --- */
@@ -260,17 +162,17 @@ static int backup_files(struct control *control, int argc, char **argv)
         COMMAND("backup files", "FOLDER", "Copy new files of attachments between two base backups.",
                 "The log has the references to files, not their bytes: a restore "
                 "has the files up to the last copy.\n");
+    struct backup_folder folder = {.stanza = BACKUP_STANZA_DEFAULT};
     bool is_quiet = false, is_without = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control), WITHOUT_OBJECTS_LINE(&is_without),
         OPTION_FLAG("quiet", &is_quiet, "Print nothing when all is well, for cron."),
         CONTROL_ADMIN_LINE(control)};
-    struct backup_folder folder;
     struct backup_objects objects;
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (!open_folder(control, words[0], &folder) || !may_leave_out(control, &folder, is_without) ||
+    if (!backup_folder_open(control, words[0], &folder) || !may_leave_out(control, &folder, is_without) ||
         !save_files(control, &folder, is_without, &objects))
         return CONTROL_FAILED;
     if (!is_quiet)
@@ -280,89 +182,27 @@ static int backup_files(struct control *control, int argc, char **argv)
     return is_whole(&folder, &objects) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-/* --- receive --- */
-
-/* pg_receivewal refuses a segment that it could not make whole, as on a full disk.  Nothing of it was
- * reported as archived, so that PostgreSQL sends it again. */
-static bool remove_torn(struct control *control, const struct backup_folder *folder)
-{
-    struct backup_log log;
-    struct stat status;
-    const char *path = arena_printf(control->arena, "%s/log", folder->path);
-    if (!backup_log_list(control, folder, path, &log))
-        return false;
-    if (!log.has_partial)
-        return true;
-    const char *partial =
-        arena_printf(control->arena, "%s/%s.partial", path, backup_log_name(control, folder, log.partial));
-    return lstat(partial, &status) != 0 || status.st_size == folder->segment_bytes || unlink(partial) == 0;
-}
-
-/* Runs until it is stopped, or cannot even begin. */
-static bool cmd_backup_receive(struct control *control, const struct backup_folder *folder, int64_t retry_s)
-{
-    const char *const words[] = {"pg_receivewal",
-                                 "--directory",
-                                 arena_printf(control->arena, "%s/log", folder->path),
-                                 "--slot",
-                                 folder->slot,
-                                 "--synchronous", /* each commit is durable here at once */
-                                 "--no-loop",
-                                 "--no-password",
-                                 "--dbname",
-                                 backup_tool_conninfo(control, folder),
-                                 NULL};
-    for (;;) {
-        struct control round = *control;
-        round.arena = arena_create("round");
-        bool is_ready = remove_torn(&round, folder);
-        if (is_ready && backup_tool_run(&round, folder, words))
-            message_print("pg_receivewal has ended");
-        arena_destroy(round.arena);
-        if (!is_ready)
-            return false;
-        clock_sleep_ms(retry_s * SECOND_MS);
-    }
-}
-
-static int backup_receive(struct control *control, int argc, char **argv)
-{
-    static const struct command command = COMMAND(
-        "backup receive", "FOLDER", "Archive PostgreSQL's log as it is written; runs until it is stopped.",
-        "Runs pg_receivewal, and again a few seconds after it has ended: PostgreSQL was away, the disk was\n"
-        "full.  The unit stampd-backup@.service runs it.\n");
-    int64_t retry_s = RETRY_S;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
-                                        OPTION_NUMBER("retry", "SECONDS", &retry_s, 1, RETRY_MOST_S,
-                                                      "Run pg_receivewal again after SECONDS (default: 5).")};
-    struct backup_folder folder;
-    char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
-    if (!words)
-        return control->status;
-    if (!open_folder(control, words[0], &folder) || !is_same_cluster(control, &folder))
-        return CONTROL_FAILED;
-    return cmd_backup_receive(control, &folder, retry_s) ? CONTROL_DONE : CONTROL_FAILED;
-}
-
 /* --- list --- */
 
 static void print_base(struct control *control, const struct backup_base *base, bool is_json)
 {
-    const char *from = cmd_backup_time(control, base->started_ms),
-               *to = cmd_backup_time(control, base->finished_ms);
+    const char *from = backup_database_time(control, base->started_s),
+               *to = backup_database_time(control, base->finished_s);
     const char *missing = base->missing < 0 ? "without"
                           : base->missing
                               ? arena_printf(control->arena, "%lld missing", (long long)base->missing)
                               : "all";
     if (!is_json) {
-        printf("%-18s  %-20s  %-20s  %10.1f  %s\n", base->name, from, to, (double)base->bytes / 1e6, missing);
+        printf("%-33s  %-20s  %-20s  %10.1f  %s\n", base->name, from, to, (double)base->bytes / 1e6, missing);
         return;
     }
     struct record record = {0};
     record_add_word(&record, "name", base->name);
+    record_add_word(&record, "type", base->type);
     record_add_word(&record, "started", from);
     record_add_word(&record, "finished", to);
     record_add_i64(&record, "bytes", base->bytes);
+    record_add_word(&record, "first_segment", base->first_segment);
     if (base->missing >= 0)
         record_add_i64(&record, "objects_missing", base->missing);
     record_print(&record);
@@ -371,46 +211,38 @@ static void print_base(struct control *control, const struct backup_base *base, 
 static int backup_list(struct control *control, int argc, char **argv)
 {
     static const struct command command =
-        COMMAND("backup list", "FOLDER", "List the base backups and the archived log.",
+        COMMAND("backup list", "FOLDER", "List the backups of the database.",
                 "A restore is possible to any time from FINISHED of the oldest base backup on.\n");
+    struct backup_folder folder = {.stanza = BACKUP_STANZA_DEFAULT};
     bool is_json = false;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
-    struct backup_folder folder;
-    struct backup_base *bases;
-    struct backup_log log;
-    size_t count;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), BACKUP_STANZA_LINE(&folder),
+                                        RECORD_JSON_LINE(&is_json)};
+    struct backup_bases list;
     char **words = control_begin(control, &command, lines, COUNT_OF(lines), argc, argv);
     if (!words)
         return control->status;
-    if (!backup_folder_open(control, words[0], &folder) ||
-        !backup_folder_list(control, &folder, &bases, &count) ||
-        !backup_log_list(control, &folder, arena_printf(control->arena, "%s/log", folder.path), &log))
+    if (!backup_folder_open(control, words[0], &folder) || !backup_database_list(control, &folder, &list))
         return CONTROL_FAILED;
     if (!is_json)
-        printf("%-18s  %-20s  %-20s  %10s  %s\n", "BASE", "STARTED", "FINISHED", "SIZE MB", "OBJECTS");
-    for (size_t i = 0; i < count; i++)
-        print_base(control, &bases[i], is_json);
-    if (!is_json)
-        printf("log: %zu segments, %.1f MB, written last %s\n", log.count + log.has_partial,
-               (double)log.bytes / 1e6,
-               log.newest_s ? cmd_backup_time(control, log.newest_s * SECOND_MS) : "never");
+        printf("%-33s  %-20s  %-20s  %10s  %s\n", "BACKUP", "STARTED", "FINISHED", "SIZE MB", "OBJECTS");
+    for (size_t i = 0; i < list.count; i++)
+        print_base(control, &list.bases[i], is_json);
     return CONTROL_DONE;
 }
 
 int control_backup(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"init", "Prepare a folder for backups.", cmd_backup_init},
-        {"run", "Take a base backup, and remove old ones.", backup_run},
-        {"receive", "Archive PostgreSQL's log as it is written.", backup_receive},
+        {"run", "Take a backup of the database, and copy the files.", backup_run},
         {"files", "Copy new files of attachments.", backup_files},
-        {"list", "List base backups and log.", backup_list},
+        {"list", "List the backups of the database.", backup_list},
         {"check", "Check that a restore would work.", cmd_backup_check},
         {"return", "Return missing files to object stores, after a restore.", cmd_backup_return},
     };
     return options_choose(
         "backup",
-        "Back up the whole cluster: base backups and an archive of PostgreSQL's log, from which\n"
-        "`stampctl restore` makes the cluster as it was at any time.\n",
+        "Back up the whole cluster: the database by pgBackRest, which also archives\n"
+        "PostgreSQL's log, and the files of attachments.  `stampctl restore` makes the cluster "
+        "as it was\nat any time.\n",
         choices, COUNT_OF(choices), control, argc, argv);
 }

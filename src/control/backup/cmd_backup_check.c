@@ -3,13 +3,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "control/backup/backup_log.h"
+#include "control/backup/backup_database.h"
 #include "control/backup/backup_objects.h"
-#include "control/backup/backup_tool.h"
 #include "control/message.h"
 #include "control/ns/ns_registry.h"
 #include "control/ns/ns_keys.h"
@@ -19,8 +19,8 @@ enum {
     LINE_BYTES = 4096,
     BASE_HOURS = 26,
     HOURS_MOST = 100000,
-    LOG_MB = 64,
-    MB_MOST = 1000000,
+    SEGMENT_NAME = 24,
+    SEGMENT_PART = 8, /* timeline, file of the log, segment of it */
     HOUR_S = 3600,
     SECOND_MS = 1000,
     NAMED_MOST = 20, /* files that are named, of each kind */
@@ -29,11 +29,8 @@ enum {
 struct backup_check {
     struct control *control;
     struct backup_folder folder;
-    struct backup_base *bases;
-    size_t count;
-    struct backup_log log;
-    int64_t base_hours, log_mb;
-    int64_t behind; /* bytes of log that are not archived; -1: not known */
+    struct backup_bases list;
+    int64_t base_hours;
     bool is_quick, is_json, is_quiet, is_well;
     const char *metrics;
 };
@@ -59,101 +56,104 @@ static bool cmd_backup_check_find(struct backup_check *check, bool is_well, cons
     return is_well;
 }
 
-/* --- the server --- */
-
-static void check_server(struct backup_check *check)
-{
-    struct control *control = check->control;
-    const struct backup_folder *folder = &check->folder;
-    struct pg *pg;
-    struct pg_result *row;
-    const struct pg_params *params = PG_PARAMS(control->arena, PG_TEXT(bytes_of(folder->slot)));
-    if (!ns_database_open(control, &pg) ||
-        !control_query(
-            control, pg, folder->slot,
-            "select s.active, coalesce(s.wal_status = 'lost', false),"
-            " coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), coalesce(r.flush_lsn,"
-            " s.restart_lsn)), 0)::bigint, (select system_identifier::text from pg_control_system()),"
-            " (select timeline_id::bigint from pg_control_checkpoint())"
-            " from (select $1::text::name) n (slot) left join pg_replication_slots s on s.slot_name = n.slot"
-            " left join pg_stat_replication r on r.pid = s.active_pid",
-            params, &row)) {
-        cmd_backup_check_find(check, false, "server: it cannot be asked how much of its log is archived");
-        return;
-    }
-    int64_t behind = pg_get_i64(row, 0, 2);
-    if (!bytes_equal(pg_get_text(row, 0, 3), bytes_of(folder->system)) ||
-        pg_get_i64(row, 0, 4) != folder->timeline)
-        cmd_backup_check_find(
-            check, false,
-            "server: it is another cluster, or was restored or failed over since: begin another folder");
-    else if (!pg_get_text(row, 0, 0).data)
-        cmd_backup_check_find(check, false,
-                              "slot %s: there is none, so that PostgreSQL removes log that is not archived",
-                              folder->slot);
-    else if (pg_get_bool(row, 0, 1))
-        cmd_backup_check_find(
-            check, false,
-            "slot %s: PostgreSQL has removed log that was not archived (max_slot_wal_keep_size): "
-            "begin another folder",
-            folder->slot);
-    else if (!pg_get_bool(row, 0, 0))
-        cmd_backup_check_find(check, false,
-                              "slot %s: nothing receives the log (stampctl backup receive %s); %.1f MB wait",
-                              folder->slot, folder->path, (double)behind / 1e6);
-    else
-        cmd_backup_check_find(check, behind <= check->log_mb * 1000000,
-                              "slot %s: the archive is %.1f MB behind", folder->slot, (double)behind / 1e6);
-    check->behind = behind;
-}
-
-/* --- the folder --- */
+/* --- the database --- */
 
 static void check_bases(struct backup_check *check)
 {
     struct control *control = check->control;
-    if (!cmd_backup_check_find(check, check->count > 0, "base backups: %zu", check->count))
+    if (!cmd_backup_check_find(check, check->list.count > 0, "base backups: %zu", check->list.count))
         return;
-    const struct backup_base *newest = &check->bases[check->count - 1];
-    int64_t age_s = (clock_wall_ms() - newest->started_ms) / SECOND_MS;
+    const struct backup_base *newest = &check->list.bases[check->list.count - 1];
+    int64_t age_s = clock_wall_ms() / SECOND_MS - newest->started_s;
     cmd_backup_check_find(check, age_s <= check->base_hours * HOUR_S, "base backup %s: %.1f hours old",
                           newest->name, (double)age_s / HOUR_S);
-    for (size_t i = 0; i < check->count && !check->is_quick; i++) {
-        const char *path =
-            arena_printf(control->arena, "%s/base/%s", check->folder.path, check->bases[i].name);
-        const char *const words[] = {"pg_verifybackup", "--quiet", path, NULL};
-        cmd_backup_check_find(check, backup_tool_run(control, &check->folder, words),
-                              "base backup %s: its files are those of its manifest", check->bases[i].name);
+    cmd_backup_check_find(check, BACKUP_DATABASE_RUN(control, &check->folder, NULL, "check"),
+                          "PostgreSQL archives its log");
+}
+
+/* Nothing of pgBackRest compares the segments that it has with those that a restore needs: the names of a
+ * timeline follow each other. */
+static bool follows(struct bytes before, struct bytes after, int64_t segments_of_file)
+{
+    int64_t numbers[2];
+    const struct bytes names[] = {before, after};
+    for (int i = 0; i < 2; i++) {
+        char digits[SEGMENT_PART + 1] = "";
+        memcpy(digits, names[i].data + SEGMENT_PART, SEGMENT_PART);
+        const int64_t file = strtoll(digits, NULL, 16);
+        memcpy(digits, names[i].data + 2 * SEGMENT_PART, SEGMENT_PART);
+        numbers[i] = file * segments_of_file + strtoll(digits, NULL, 16);
     }
+    return memcmp(before.data, after.data, SEGMENT_PART) != 0 || numbers[1] <= numbers[0] + 1;
+}
+
+static bool read_segments(struct control *control, const struct backup_folder *folder, const char *archive,
+                          struct builder *names, int64_t *segments_of_file_r)
+{
+    struct pg *pg;
+    struct pg_result *row;
+    if (!ns_database_open(control, &pg) ||
+        !control_query(control, pg, "PostgreSQL",
+                       "select (4294967296 / setting::bigint)::bigint from pg_settings"
+                       " where name = 'wal_segment_size'",
+                       NULL, &row))
+        return false;
+    *segments_of_file_r = pg_get_i64(row, 0, 0);
+    return BACKUP_DATABASE_RUN(control, folder, names, "repo-ls", "--recurse",
+                               "--filter=/[0-9A-F]{24}-[0-9a-f]{40}[^/]*$", "--sort=asc",
+                               arena_printf(control->arena, "archive/%s/%s", folder->stanza, archive));
 }
 
 static void check_log(struct backup_check *check)
 {
-    struct control *control = check->control;
-    const struct backup_folder *folder = &check->folder;
-    struct backup_log_content content;
-    uint64_t missing;
-    if (check->log.strangers)
-        cmd_backup_check_find(check, false, "log: %zu files of another timeline: begin another folder",
-                              check->log.strangers);
-    if (!check->count)
+    struct builder names = {0};
+    struct bytes last = NO_BYTES;
+    int64_t count = 0, segments_of_file = 1;
+    if (!check->list.count)
         return;
-    uint64_t start = check->bases[0].start, first = backup_log_segment(folder, start);
-    if (!backup_log_is_whole(&check->log, first, &missing)) {
-        cmd_backup_check_find(
-            check, false,
-            "log: segment %s is missing or damaged; a restore is possible to times before it only",
-            backup_log_name(control, folder, missing));
-        return;
+    bool is_whole =
+        read_segments(check->control, &check->folder, check->list.archive, &names, &segments_of_file);
+    if (!is_whole)
+        cmd_backup_check_find(check, false, "log: its segments cannot be listed");
+    const struct bytes first = bytes_of(check->list.bases[0].first_segment);
+    for (struct bytes rest = builder_bytes(&names); rest.size;) {
+        struct bytes line = bytes_cut(&rest, '\n'), folder = bytes_cut(&line, '/');
+        if (line.size < SEGMENT_NAME || folder.size != 2 * SEGMENT_PART)
+            continue;
+        line.size = SEGMENT_NAME;
+        if (bytes_compare(line, first) < 0)
+            continue;
+        if (last.data ? !follows(last, line, segments_of_file) : !bytes_equal(line, first)) {
+            const struct bytes before = last.data ? last : first;
+            cmd_backup_check_find(check, false,
+                                  "log: segments are missing %s %.*s; a restore is possible to times before "
+                                  "them only",
+                                  last.data ? "after" : "from", (int)before.size, before.data);
+            is_whole = false;
+        }
+        last = line;
+        count++;
     }
-    cmd_backup_check_find(check, true, "log: %zu segments without gap, %.1f MB, written last %s",
-                          check->log.count + check->log.has_partial, (double)check->log.bytes / 1e6,
-                          cmd_backup_time(control, check->log.newest_s * SECOND_MS));
-    if (!check->is_quick)
-        cmd_backup_check_find(check,
-                              backup_log_examine(control, folder, &check->log, start, false, &content) &&
-                                  content.is_sound,
-                              "log: the checksums of its records");
+    if (is_whole)
+        cmd_backup_check_find(check, count > 0, "log: %lld segments without gap", (long long)count);
+    builder_free(&names);
+}
+
+/* pgBackRest verify ends with status 0 also when something is wrong: its text decides. */
+static void check_contents(struct backup_check *check)
+{
+    struct builder text = {0};
+    bool is_well =
+        BACKUP_DATABASE_RUN(check->control, &check->folder, &text, "verify", "--output=text", "--verbose");
+    for (struct bytes rest = builder_bytes(&text); is_well && rest.size;) {
+        const struct bytes line = bytes_cut(&rest, '\n');
+        is_well = !memmem(line.data, line.size, "status: error", strlen("status: error")) &&
+                  !memmem(line.data, line.size, "status: invalid", strlen("status: invalid"));
+    }
+    if (!is_well)
+        fwrite(text.data, 1, text.size, stderr);
+    cmd_backup_check_find(check, is_well, "the checksums of base backups and log");
+    builder_free(&text);
 }
 
 /* --- files of attachments --- */
@@ -262,7 +262,7 @@ static void check_rows(struct backup_check *check)
 static void cmd_backup_check_check_files(struct backup_check *check)
 {
     bool is_used = backup_objects_are_used(check->control, &check->folder);
-    const struct backup_base *newest = check->count ? &check->bases[check->count - 1] : NULL;
+    const struct backup_base *newest = check->list.count ? &check->list.bases[check->list.count - 1] : NULL;
     bool is_without = is_used && newest && newest->missing < 0;
     if (is_without)
         cmd_backup_check_find(check, true,
@@ -282,15 +282,12 @@ static void cmd_backup_check_check_files(struct backup_check *check)
 static bool write_metrics(struct backup_check *check)
 {
     struct builder text = {0};
-    const struct backup_base *newest = check->count ? &check->bases[check->count - 1] : NULL;
+    const struct backup_base *newest = check->list.count ? &check->list.bases[check->list.count - 1] : NULL;
     builder_printf(&text, "stampd_backup_ok %d\n", check->is_well);
-    builder_printf(&text, "stampd_backup_bases %zu\n", check->count);
+    builder_printf(&text, "stampd_backup_bases %zu\n", check->list.count);
     if (newest)
         builder_printf(&text, "stampd_backup_base_time_seconds %lld\nstampd_backup_base_bytes %lld\n",
-                       (long long)(newest->started_ms / SECOND_MS), (long long)newest->bytes);
-    builder_printf(&text, "stampd_backup_log_bytes %lld\n", (long long)check->log.bytes);
-    if (check->behind >= 0)
-        builder_printf(&text, "stampd_backup_log_behind_bytes %lld\n", (long long)check->behind);
+                       (long long)newest->started_s, (long long)newest->bytes);
     builder_printf(&text, "stampd_backup_check_time_seconds %lld\n",
                    (long long)(clock_wall_ms() / SECOND_MS));
     bool is_written = control_write_file(check->control->arena, check->metrics, builder_bytes(&text), 0644);
@@ -301,14 +298,13 @@ static bool write_metrics(struct backup_check *check)
 static bool cmd_backup_check_run(struct backup_check *check, const char *path)
 {
     struct control *control = check->control;
-    if (!backup_folder_open(control, path, &check->folder) || !backup_tool_check_user(check->folder.user) ||
-        !backup_folder_list(control, &check->folder, &check->bases, &check->count) ||
-        !backup_log_list(control, &check->folder, arena_printf(control->arena, "%s/log", check->folder.path),
-                         &check->log))
+    if (!backup_folder_open(control, path, &check->folder) ||
+        !backup_database_list(control, &check->folder, &check->list))
         return false;
-    check_server(check);
     check_bases(check);
     check_log(check);
+    if (!check->is_quick && check->list.count)
+        check_contents(check);
     cmd_backup_check_check_files(check);
     return (!check->metrics || write_metrics(check)) && check->is_well;
 }
@@ -319,15 +315,16 @@ int cmd_backup_check(struct control *control, int argc, char **argv)
         COMMAND("backup check", "FOLDER", "Check that a restore would work, and that the log is archived.",
                 "Reads all base backups, the whole log, and all copies of files; "
                 "exits with 1 when something is wrong.\n");
-    struct backup_check check = {
-        .control = control, .base_hours = BASE_HOURS, .log_mb = LOG_MB, .behind = -1, .is_well = true};
+    struct backup_check check = {.control = control,
+                                 .folder = {.stanza = BACKUP_STANZA_DEFAULT},
+                                 .base_hours = BASE_HOURS,
+                                 .is_well = true};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
+        BACKUP_STANZA_LINE(&check.folder),
         OPTION_NUMBER("base-hours", "HOURS", &check.base_hours, 1, HOURS_MOST,
                       "The newest base backup may be this old (default: 26)."),
-        OPTION_NUMBER("log-mb", "MB", &check.log_mb, 1, MB_MOST,
-                      "So much of the log may wait to be archived (default: 64)."),
-        OPTION_FLAG("quick", &check.is_quick, "Read neither base backups, nor log, nor files."),
+        OPTION_FLAG("quick", &check.is_quick, "Read neither backups, nor log, nor files."),
         OPTION_FLAG("quiet", &check.is_quiet, "Print failures only, for cron."),
         OPTION_TEXT("metrics", "FILE", &check.metrics, "Write the findings to FILE too, for Prometheus."),
         RECORD_JSON_LINE(&check.is_json),

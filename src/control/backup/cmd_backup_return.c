@@ -227,7 +227,7 @@ static bool cmd_backup_return_run(struct control *control, const char *path, boo
         .is_thorough = is_thorough,
     };
     if (!backup_folder_open(control, path, &folder) || !is_recovered(control) ||
-        !backup_folder_lock(control, &folder, BACKUP_LOCK_FILES, true))
+        backup_folder_lock(control, &folder, BACKUP_LOCK_FILES, true) < 0)
         return false;
     bool is_done = backup_rows_walk(control, INT64_MAX, return_row, &returning);
     printf("%s: %lld files of %.1f MB returned; %lld were there", folder.path,
