@@ -1,13 +1,11 @@
 """The module of nginx returns the usual values of nginx's maps by itself: whatever is asked, they are those of the maps."""
-import os
 import re
-import signal
 import socket
 import ssl
 
 import pytest
 
-from stack import BUILD, wait_until
+from stack import BUILD, PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.plain, pytest.mark.skipif(not (BUILD / 'nginx/module/ngx_http_stampd_module.so').exists(), reason='the module of nginx was not built')]
 STACK = {'workers': 2, 'settings': {'public_answers_mb': 1, 'exempt_clients': ''}, 'namespaces': {'z': 'closed', 'lab': 'open'}}
@@ -50,7 +48,7 @@ def send(stack, number, method, path, headers, host='127.0.0.1'):
     length = next((re.fullmatch(r'Content-Length: (\d+)', line) for line in headers if line.startswith('Content-Length')), None)
     if length:
         body = b' ' * int(length[1])
-    plain = socket.create_connection((host, stack.port), timeout=60)
+    plain = socket.create_connection((host, stack.port), timeout=PATIENCE_S)
     with ssl._create_unverified_context().wrap_socket(plain, server_hostname='localhost') as wire:
         try:
             wire.sendall('\r\n'.join(lines).encode() + body)
@@ -105,6 +103,5 @@ def test_the_values_are_those_of_the_maps(stack):
 def test_a_module_of_another_release_goes_on(stack):
     """The number of the maps is another one, as after a change of one of them: nginx starts, and answers by them."""
     configure(stack, 2, (r'\$stampd_maps_\d', '$stampd_maps_99'))
-    os.kill(stack.pid('nginx'), signal.SIGHUP)
     stack.request('PUT', '/lab/doc/Note/x', json={'items': [{'c': 'Head', 'j': 1}]})
     assert stack.request('GET', '/lab/doc/Note/x').json()['items']
