@@ -567,7 +567,6 @@ libstampd_a_SOURCES = \
 	src/segment/slots.c src/segment/slots.h \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
-	src/serve/beat_writer.c src/serve/beat_writer.h \
 	src/serve/collector.c src/serve/collector.h \
 	src/serve/decrypter.c src/serve/decrypter.h \
 	src/serve/handover.c src/serve/handover.h \
@@ -597,6 +596,7 @@ libstampd_a_SOURCES = \
 	src/serve/throttle.c src/serve/throttle.h \
 	src/serve/tracing/span_exporter.c src/serve/tracing/span_exporter.h \
 	src/serve/tracing/tracing.c src/serve/tracing/tracing.h \
+	src/serve/upkeep/beat_writer.c src/serve/upkeep/beat_writer.h \
 	src/serve/upkeep/cleaner.c src/serve/upkeep/cleaner.h \
 	src/serve/upkeep/keeper.c src/serve/upkeep/keeper.h \
 	src/serve/upkeep/keeper_databases.c src/serve/upkeep/keeper_databases.h \

@@ -23,7 +23,7 @@
 #include "serve/decrypter.h"
 #include "serve/lease.h"
 #include "serve/relay.h"
-#include "serve/beat_writer.h"
+#include "serve/upkeep/beat_writer.h"
 #include "serve/heritage.h"
 #include "serve/upkeep/keeper.h"
 #include "serve/upkeep/mover.h"
@@ -451,8 +451,8 @@ static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
     tend_successive(supervisor, ROLE_RELAY, now_ms);
 }
 
-/* Keeper, mover, both exporters, lease process, beat writer.  An outdated one stops at once: no process depends on
- * it. */
+/* Keeper, mover, both exporters, lease process, beat writer.  An outdated one stops at once: no process
+ * depends on it. */
 static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {

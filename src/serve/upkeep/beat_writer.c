@@ -1,6 +1,6 @@
 /* beat_writer: one database after the other; one that hangs delays the beats of the others, and nothing else.
  */
-#include "serve/beat_writer.h"
+#include "serve/upkeep/beat_writer.h"
 
 #include <poll.h>
 #include <sys/prctl.h>
