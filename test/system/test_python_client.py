@@ -497,6 +497,17 @@ def test_events_of_classes_and_records(client_of, admin_key, id):
         assert next(iter(live)).is_all
 
 
+def test_events_of_searches(client_of, admin_key, id):
+    client = client_of(admin_key)
+    search = 'find:' + json.dumps({'c': 'Person', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': id}]})
+    with Live(client, search) as live:
+        events = iter(live)
+        assert next(events) == Event(True, [])
+        assert next(event for event in events if event == Event(False, [(search, 0)])), 'the page'
+        client.put({'c': 'Person', 'id': id, 'items': [{'c': 'Main', 'j': {'team': id}}]})
+        assert next(event for event in events if event == Event(False, [(search, 0)])), 'another page'
+
+
 def test_what_may_not_be_followed_is_raised(client_of):
     for definitions, code in ((['Person/none@1'], 'NCOLLECTION'), (['records:'], 'SCLOSED'), (['no class'], 'AARG')):
         with pytest.raises(Fault) as raised, Live(client_of(), *definitions) as live:

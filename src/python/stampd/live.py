@@ -115,8 +115,8 @@ class Live:
             raise Fault(data['code'], data.get('detail', ''), status=401 if data['code'] == 'SKEY' else 0, retry_after_s=self._retry_s)
         if kind == 'reset' or kind == 'ready' and not data['resumed']:
             yield Event(True, [])
-        elif kind == 'change':
-            yield Event(False, [(definition, version) for definition, version in data['changed']])
+        elif kind in ('change', 'find'):
+            yield Event(False, [(one, version) for one, version in (data['changed'] if kind == 'change' else [(self.definitions[data['def']], 0)])])
         self.last = event.get('id', self.last)  # now that it was taken
 
 
