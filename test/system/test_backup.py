@@ -119,6 +119,7 @@ pg1-user=postgres
         self.stack.postgres['archive_command'] = "'" + command + "'"
         self.stack.psql(None, f"alter system set archive_command = '{command}'")
         self.stack.psql(None, 'select pg_reload_conf()')
+        wait_until(lambda: self.stack.psql(None, 'show archive_command') == [(command,)], what='the new settings')
 
     def program(self, *words):
         words = ['pgbackrest', f'--config={self.config}', '--stanza=main', *words]

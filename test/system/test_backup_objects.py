@@ -108,11 +108,12 @@ def test_copies_that_no_base_backup_needs_are_removed(places, folder):
     places.remove(b'gone')
     torn = folder.copy(b'gone').with_name(f'{sha(b"torn")}.new')  # as an interrupted run leaves it
     torn.write_bytes(b'to')
-    folder.run('--keep', 2)
+    folder.run()
     assert set(folder.copies()) == {sha(b'gone'), sha(b'kept'), torn.name}
     os.utime(folder.copy(b'gone'), (1, 1))
     os.utime(torn, (1, 1))
-    folder.run('--keep', 1)
+    folder.keep(1)
+    folder.run()
     assert folder.copies() == {sha(b'kept'): b'kept'}
 
 

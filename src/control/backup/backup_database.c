@@ -2,6 +2,7 @@
 #include "control/backup/backup_database.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,8 +24,12 @@ bool backup_database_run(struct control *control, const struct backup_folder *fo
                                    "--log-level-console=off",
                                    "--log-level-stderr=warn",
                                    arena_printf(control->arena, "--stanza=%s", folder->stanza)};
+    /* PostgreSQL does not have our environment: the command that a restore leaves it names the file. */
+    const char *config = getenv("PGBACKREST_CONFIG");
     struct subprocess child;
     size_t count = 8;
+    if (config)
+        all[count++] = arena_printf(control->arena, "--config=%s", config);
     for (; *words && count < WORDS_MOST - 1; words++)
         all[count++] = *words;
     const struct subprocess_work work = {.words = all,
