@@ -71,6 +71,7 @@ export function showList(session, id) {
     if (!team.get().item('Member', account)) team.change(join({ account, name }))
   }
   const share = async () => {
+    await session.sync() // the list may be so new that the server does not have it yet
     const label = list.get().item('Info').title, { invitation } = await session.call('membership', { invite: { c: 'Team', id, name_as: 'name', label, uses: 10 } })
     const value = `${location.origin}${location.pathname}#join=${invitation}`
     $('link').replaceChildren('Send this link to ten people at most. It ends in a week. ', h('input', { readOnly: true, value, ariaLabel: 'Invitation link', onfocus: ({ target }) => target.select() }))
