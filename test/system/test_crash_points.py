@@ -69,9 +69,9 @@ def test_entries_are_read_where_the_server_has_them(stack):
 
 
 class Segment:
-    """The shared memory, as board.c lays it out: a head; slots and public answers, each behind a head; namespaces, then processes."""
+    """The shared memory, as board.c lays it out: a head; slots and public answers, each behind a head; namespaces and cells, then processes."""
 
-    HEAD, SLOT, SPACE, SPACES, ENTRY, ENTRIES = 64, 64, 128, 256, 64, 448
+    HEAD, SLOT, SPACE, CELL, SPACES, ENTRY, ENTRIES = 64, 64, 128, 24, 256, 64, 448
     SLOTS_AT = 2 * HEAD
     SPACES_AT = SLOTS_AT + SLOTS * SLOT + HEAD  # without any public answer
     DIRTY = 2
@@ -82,7 +82,7 @@ class Segment:
     def entry(self, index):
         """state, instance, pid, database (0: none)"""
         with self.path.open('rb') as file:
-            file.seek(self.SPACES_AT + self.SPACE * self.SPACES + index * self.ENTRY)
+            file.seek(self.SPACES_AT + (self.SPACE + self.CELL) * self.SPACES + index * self.ENTRY)
             return struct.unpack('=IIII', file.read(16))
 
     def entries_in_doubt(self):
