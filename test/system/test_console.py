@@ -1032,11 +1032,15 @@ def test_a_walk_through_all_pages_meets_no_refusal_and_no_error(stack, desk, she
     stack.put('lab', {'c': 'Note', 'id': 'axe', 'items': [{'c': 'Main', 'j': {}}]})
     request_task(stack, 'a walk')
     stack.psql('lab', "select task_create('put', startat => 400101000000000)")
-    desk.tab.run(TROUBLES)
-    for parts, words in PAGES:
-        desk.go(*parts)
-        desk.shows(words)
-    assert desk.tab.run('troubles') == []
+    stack.step('queue', 'start')
+    try:
+        desk.tab.run(TROUBLES)
+        for parts, words in PAGES:
+            desk.go(*parts)
+            desk.shows(words)
+        assert desk.tab.run('troubles') == []
+    finally:
+        stack.step('queue', 'stop')
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
