@@ -100,16 +100,19 @@ def test_what_a_move_carries_over(stack, west, own, tmp_path):
     first = requests.post(f'{stack.url}/{own}/op/put', verify=stack.http.verify, **kept)
     assert first.status_code == 200
     stack.op(own, 'subs', {'add': ['Note']}, session='s' * 20)
+    stack.psql(own, "insert into spool_series values ('ann', repeat('a', 32), 3, 4)")
+    stack.psql(own, "insert into spool_record values ('ann', repeat('a', 32), 5, repeat('b', 64), 6)")
+    spools = 'select s, r from spool_series s join spool_record r using (account, series)'
     cursor = stack.op(own, 'list', {'c': 'Person', 'limit': 3})['out']['cursor']
     tasks = 'select taskid, opname, param from taskqueue order by taskid'
-    before = archives.rows(stack, own), derived(stack, own), stack.psql(own, tasks)
+    before = archives.rows(stack, own), derived(stack, own), stack.psql(own, tasks), stack.psql(own, spools)
     listener = Listener(stack, 'Note', ns=own)
     listener.opened()
     done = move(stack, tmp_path, own)
     assert f'the former database stampd_{own} stays' in done.text
     wait_until(lambda: not listener.is_open, what='the end of the listener')
     assert [data['code'] for name, data in listener.events if name == 'closed'] in ([], ['XAWAY'])  # it comes again
-    assert (archives.rows(west, own), derived(west, own), west.psql(own, tasks)) == before
+    assert (archives.rows(west, own), derived(west, own), west.psql(own, tasks), west.psql(own, spools)) == before
     wait_until(lambda: is_open(stack, own), what='that it is open')
     assert fetch(stack, 'Note/kept/file/f', ns=own).content == b'first'
     again = requests.post(f'{stack.url}/{own}/op/put', verify=stack.http.verify, **kept)

@@ -142,6 +142,8 @@ static const struct carried tables[] = {
     {"task_debt", "{}", ""},
     {"task_unique", "{}", ""},
     {"idempotency", "{}", ""},
+    {"spool_series", "{}", ""},
+    {"spool_record", "{}", ""},
     {"copy_due", "{}", ""},
     {"subscription", "{}", ""},
     {"subscription_definition", "{}", ""},
