@@ -170,6 +170,23 @@ def test_a_move_that_is_killed_at_any_time_goes_on(stack, west, own, tmp_path):
         assert {'c': 'Line', 'k': 'b', 'j': number} in [{name: item[name] for name in 'ckj'} for item in stack.get(own, ('Note', id_))['items']]
 
 
+def test_a_move_that_was_killed_when_it_dropped_the_former_database_goes_on(stack, west, own, tmp_path):
+    """The present database is not dropped, whatever the folder of another move names."""
+    version = stack.put(own, line('one', 'a', 1))
+    move(stack, tmp_path, own)
+    (tmp_path / 'move').mkdir()
+    left = tmp_path / 'move' / 'former'
+    left.write_text(f'stampd_{own}@west')
+    assert f'stampd_{own}@west is the present database' in move(stack, tmp_path, own, '--drop', status=1).error
+    left.write_text('stampd_lab')
+    assert 'stampd_lab is the database of namespace lab' in move(stack, tmp_path, own, '--drop', status=1).error
+    left.write_text(f'stampd_{own}')
+    assert f'dropped the database stampd_{own}' in move(stack, tmp_path, own, '--drop').text
+    assert not (tmp_path / 'move').exists() and not stack.psql(None, 'select 1 from pg_database where datname = %s', (f'stampd_{own}',))
+    wait_until(lambda: is_open(stack, own), what='that it is open')
+    assert stack.get(own, ('Note', 'one'))['v'] == version
+
+
 def test_a_move_is_abandoned(stack, west, own, tmp_path):
     version = stack.put(own, line('two', 'a', 1))
     stop_before_the_switch(stack, west, tmp_path, own)

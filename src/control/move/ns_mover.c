@@ -210,6 +210,15 @@ static bool open_there(struct move *move)
            import_progress_end(move->target.pg);
 }
 
+/* The folder may be that of another move. */
+static bool is_former(struct move *move, const char *former)
+{
+    if (strcmp(former, move->to->place) == 0)
+        return message_refuse("%s: %s is the present database of %s", move->former, former,
+                              move->options->code);
+    return cmd_ns_is_free(move->from, former, move->options->code);
+}
+
 /* The database of a namespace that has moved to another cell. */
 static bool drop_former(struct move *move)
 {
@@ -218,6 +227,8 @@ static bool drop_former(struct move *move)
     if (!control_read_file(control->arena, move->former, &text))
         return false;
     const char *former = arena_copy(control->arena, text.data, text.size);
+    if (!is_former(move, former))
+        return false;
     if (move->options->drops_former)
         return cmd_ns_drop_database(control, move->options->code, former);
     printf("%s: the former database %s stays, and cannot be written to: drop it when all is well\n",
@@ -291,10 +302,12 @@ static bool keep_word(struct move *move, const char *path, const char *word)
     return is_there(path) || control_write_file(move->from->arena, path, bytes_of(word), 0600);
 }
 
+/* The former database is known: nothing has moved yet.  The state may be that of an earlier run. */
 static bool keep_state(struct move *move)
 {
     const struct namespace_conf *conf = move->source.conf;
-    return (!move->to->place || keep_word(move, move->former, conf->database)) &&
+    return (!move->to->place ||
+            control_write_file(move->from->arena, move->former, bytes_of(conf->database), 0600)) &&
            keep_word(move, move->state, namespace_state_word(conf->state));
 }
 
@@ -334,12 +347,13 @@ static bool make_place(struct move *move)
            cmd_ns_create_database(move->to, code, move->to->place, classes);
 }
 
-/* It is open. */
+/* It is open.  The folder stays until the former database is dropped: the command goes on with it. */
 static bool end_move(struct move *move)
 {
-    bool is_done = !move->to->place || drop_former(move);
+    if (move->to->place && !drop_former(move))
+        return false;
     remove_archives(move);
-    return is_done;
+    return true;
 }
 
 static bool has_arrived(const struct move *move)
@@ -353,12 +367,15 @@ static bool finish_arrived(struct move *move)
     struct import_progress progress;
     bool is_moving;
     move->target = move->source;
-    if (!import_progress_read(move->from, move->target.pg, &is_moving, &progress))
+    if (!import_progress_read(move->from, move->target.pg, &is_moving, &progress) || !ns_mover_prepare(move))
         return false;
-    if (!is_moving || !import_progress_followed(&progress))
-        return message_refuse("%s is in this cell already, database %s", move->options->code,
-                              move->source.conf->database);
-    return ns_mover_prepare(move) && open_in_place(move);
+    if (is_moving && import_progress_followed(&progress))
+        return open_in_place(move);
+    if (!is_moving && is_there(move->former)) /* it is open */
+        return true;
+    rmdir(move->options->folder);
+    return message_refuse("%s is in this cell already, database %s", move->options->code,
+                          move->source.conf->database);
 }
 
 bool ns_mover_run(struct control *from, struct control *to, const struct ns_mover_options *options)
