@@ -107,6 +107,11 @@ bool lineage_has_lost(struct segment *segment, int ns, int64_t epoch)
     return false;
 }
 
+bool lineage_is_lost(const struct segment *segment, int ns)
+{
+    return atomic_load(&segment->lineage->records[ns].has_lost);
+}
+
 size_t lineage_size(const struct board_sizes *sizes UNUSED)
 {
     return sizeof(struct lineage);

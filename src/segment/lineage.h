@@ -47,6 +47,8 @@ MUST_USE enum lineage_verdict lineage_meet(struct segment *segment, int ns, cons
 uint64_t lineage_mark(const struct segment *segment, int ns);
 /* Whether the namespace, which has this epoch, has lost acknowledged commits. */
 MUST_USE bool lineage_has_lost(struct segment *segment, int ns, int64_t epoch);
+/* The same as a session has found it last. */
+MUST_USE bool lineage_is_lost(const struct segment *segment, int ns);
 /* A commit was acknowledged whose record begins at this position or behind it. */
 void lineage_note(struct segment *segment, int ns, uint32_t timeline, uint64_t position);
 /* Drops all copies: of a history that is over, or on request. */
