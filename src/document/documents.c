@@ -77,6 +77,11 @@ struct store *documents_store(struct documents *documents)
     return documents->store;
 }
 
+struct store *documents_replica(struct documents *documents)
+{
+    return documents->replica;
+}
+
 /* The segment is searched linearly: this cache remembers where a name was found. */
 int documents_ns(struct documents *documents, struct bytes database)
 {

@@ -28,6 +28,8 @@ void documents_begin_request(struct documents *documents, int64_t deadline_ms);
  * answer; its recovery process continues (freshness.md 2, the last line of commit). */
 bool documents_must_exit(const struct documents *documents);
 struct store *documents_store(struct documents *documents);
+/* Of standbys; NULL: none is read. */
+struct store *documents_replica(struct documents *documents);
 /* Index of a database; -1: the table of the segment is full. */
 int documents_ns(struct documents *documents, struct bytes database);
 

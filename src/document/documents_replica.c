@@ -27,9 +27,13 @@ bool documents_find_on_replica(struct documents *documents, int ns, struct arena
     int64_t as_of_ms;
     uint64_t drops = documents->drops;
     if (!documents->replica || !settings_replica(documents->settings, database) ||
-        !store_is_young(documents->replica, ns, arena, tolerance_ms, &as_of_ms) ||
-        store_load(documents->replica, ns, arena, &load))
+        !store_is_young(documents->replica, ns, arena, tolerance_ms, &as_of_ms))
         return false;
+    int64_t since_ms = clock_monotonic_ms();
+    if (store_load(documents->replica, ns, arena, &load)) {
+        store_note_failure(documents->replica, ns, since_ms);
+        return false;
+    }
     arena_defer(arena, documents_replica_release, load.document);
     const struct cache_entry *former = cache_find(documents->cache, found->hash, ns, name.class, name.id);
     struct found read = *found;

@@ -497,8 +497,11 @@ static void check_clock(struct worker *worker)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms >= worker->rest_at_ms) {
-        documents_rest(worker->worker_context.documents);
-        if (store_rest(documents_store(worker->worker_context.documents)))
+        struct documents *documents = worker->worker_context.documents;
+        struct store *replica = documents_replica(documents);
+        documents_rest(documents);
+        bool has_closed = replica && store_rest(replica);
+        if (store_rest(documents_store(documents)) || has_closed)
             memory_trim();
         if (!worker->is_recycled && memory_is_grown(worker->settings)) {
             log_info("worker keeps too much memory, replacing it");

@@ -23,6 +23,7 @@ static const struct store_cache *const caches[] = {
 };
 
 enum { REPLICA_PAUSE_MS = 30000 }; /* a standby that is away is not waited for by every other request */
+enum { REPLICA_SLOW_MS = 1000 };   /* a read of it that fails later makes it one that is away */
 enum { RECENT_MS = 10000 };        /* a session used within this time counts as in use */
 
 struct store *store_create(const struct settings *settings, struct segment *segment)
@@ -218,6 +219,21 @@ static void note_use(struct store *store, int ns)
     store->sessions[ns].used_ms = clock_monotonic_ms();
 }
 
+/* A silent standby would hold a worker once for each namespace of its cell. */
+static void put_off_cell(struct store *store, int ns, enum fault fault)
+{
+    int64_t retry_ms = clock_monotonic_ms() + REPLICA_PAUSE_MS;
+    for (int each = 0; each < NAMESPACES_MOST; each++) {
+        struct store_session *session = &store->sessions[each];
+        if (!namespaces_database(store->segment, each) ||
+            namespaces_cell(store->segment, each) != namespaces_cell(store->segment, ns))
+            continue;
+        session->reason = fault;
+        session->failures++;
+        session->retry_ms = retry_ms;
+    }
+}
+
 static enum fault open_session(struct store *store, int ns)
 {
     struct store_session *session = &store->sessions[ns];
@@ -241,6 +257,8 @@ static enum fault open_session(struct store *store, int ns)
         session->failures++;
         session->retry_ms = clock_monotonic_ms() +
                             (store->is_of_replica ? REPLICA_PAUSE_MS : session_pause_ms(session->failures));
+        if (store->is_of_replica && fault == FAULT_XAWAY)
+            put_off_cell(store, ns, fault);
         return fault;
     }
     store->open_count++;
@@ -316,11 +334,15 @@ static enum fault find_standing(struct store *store, int ns, struct arena *arena
     fault = session_standing(store->segment, ns, pg, arena, &session->as_of_ms);
     if (fault && !pg_is_usable(pg)) {
         store_close(store, ns);
-        session->reason = fault;
-        session->failures++;
-        session->retry_ms = clock_monotonic_ms() + REPLICA_PAUSE_MS;
+        put_off_cell(store, ns, fault);
     }
     return fault;
+}
+
+void store_note_failure(struct store *store, int ns, int64_t since_ms)
+{
+    if (clock_monotonic_ms() - since_ms >= REPLICA_SLOW_MS)
+        put_off_cell(store, ns, FAULT_XAWAY);
 }
 
 bool store_is_young(struct store *store, int ns, struct arena *arena, int64_t tolerance_ms,
@@ -328,6 +350,9 @@ bool store_is_young(struct store *store, int ns, struct arena *arena, int64_t to
 {
     const struct store_session *session = &store->sessions[ns];
     int64_t now_ms = clock_boot_ms();
+    *as_of_ms_r = 0;
+    if (session->failures && clock_monotonic_ms() < session->retry_ms)
+        return false;
     beats_want(store->segment, ns, now_ms);
     bool is_young = session->pg && session->as_of_ms && now_ms - session->as_of_ms <= tolerance_ms &&
                     session->drops == lineage_drops(store->segment);

@@ -23,6 +23,8 @@ void store_destroy(struct store *store);
  * `as_of_ms_r`, of clock_monotonic_ms, if store_stands afterwards.  False: also when it cannot be asked. */
 MUST_USE bool store_is_young(struct store *store, int ns, struct arena *arena, int64_t tolerance_ms,
                              int64_t *as_of_ms_r);
+/* A read of the standby that began at `since_ms`, of clock_monotonic_ms, has failed. */
+void store_note_failure(struct store *store, int ns, int64_t since_ms);
 
 /* Opens a session for the namespace unless there is one; returns FAULT_XAWAY at once during the backoff
  * after failures. */

@@ -460,6 +460,11 @@ struct store *store_create_replica(const struct settings *settings, struct segme
     return NULL;
 }
 
+void store_note_failure(struct store *store, int ns, int64_t since_ms)
+{
+    (void)store, (void)ns, (void)since_ms;
+}
+
 bool store_stands(const struct store *store, int ns)
 {
     (void)store, (void)ns;
