@@ -193,6 +193,13 @@ def written(pgdata):
     return dict(line.split(' = ', 1) for line in lines[1:] if ' = ' in line and not line.startswith('#'))
 
 
+def take_settings(stack, pgdata):
+    """What the restore has added, in place of what an earlier one had: the stack writes them at each start."""
+    for name in [name for name in stack.postgres if name.startswith(('recovery_target', 'restore_command'))]:
+        del stack.postgres[name]
+    stack.postgres.update(written(pgdata))
+
+
 def fill_segments(stack, count):
     for _ in range(count):
         stack.put('lab', doc(f'filler {next(NUMBERS)}', 1))
@@ -237,7 +244,7 @@ def test_all_before_the_time_is_there_and_nothing_after(stack, store):
     said = backup.restore(pgdata, '--target-time', text_of(target)).out
     assert 'ns restored --all' in said and kept.read_bytes() == b'kept'
     assert (pgdata / 'recovery.signal').exists() and pgdata.stat().st_mode & 0o777 == 0o700
-    stack.postgres.update(written(pgdata))
+    take_settings(stack, pgdata)
     stack.step('postgres', 'start')
     wait_until(lambda: stack.psql(None, 'select not pg_is_in_recovery()') == [(True,)], what='the end of the recovery')
 
@@ -327,7 +334,7 @@ def test_what_the_archive_lacks_comes_from_the_folder_log(stack, backup):
     if pgdata.is_symlink():
         pgdata.unlink()
     backup.restore(pgdata)
-    stack.postgres.update(written(pgdata))
+    take_settings(stack, pgdata)
     stack.step('postgres', 'start')
     wait_until(lambda: stack.psql(None, 'select not pg_is_in_recovery()') == [(True,)], what='the end of the recovery')
     stack.admin('ns', 'restored', '--all')

@@ -13,7 +13,7 @@ import pytest
 from backup_places import PIECE, STACK, Kept, all_places, backup, folder, lose, places, reads, writes  # noqa: F401
 from stack import BUILD, PATIENCE_S, free_port, wait_until
 from test_attachment_http import sha, store
-from test_backup import USER, beside_cluster, now, text_of, written
+from test_backup import USER, beside_cluster, now, take_settings, text_of
 from vault import create
 
 pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('pgbackrest'), reason='there is no pgBackRest')]
@@ -428,7 +428,7 @@ def test_files_are_as_they_were_at_the_time(places):
     pgdata = stack.path / 'pg'
     pgdata.rename(stack.path / 'pg.former')
     assert f'backup return {backup.path}' in backup.restore(pgdata, '--target-time', text_of(target)).out
-    stack.postgres.update(written(pgdata))
+    take_settings(stack, pgdata)
     stack.step('postgres', 'start')
     wait_until(lambda: stack.psql(None, 'select not pg_is_in_recovery()') == [(True,)], what='the end of the recovery')
     asked = len(writes(places.own))

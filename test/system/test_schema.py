@@ -46,7 +46,7 @@ WRONG = [
         ({'type': 'string'}, '', 'The member at is expected'), ({'at': ['a']}, '.type', 'A type is expected'), ({'type': 'text', 'at': ['a']}, '.type', 'A type is expected'),
         ({'type': 'int', 'at': []}, '', '1 to 8 names'), ({'type': 'int', 'at': 'a.b'}, '', '1 to 8 names'), ({'type': 'int', 'at': ['a'] * 9}, '', '1 to 8 names'),
         ({'type': 'int', 'at': ['a', '']}, '.at[1]', '1 to 255 bytes'), ({'type': 'int', 'at': ['x' * 256]}, '.at[0]', '1 to 255 bytes'), ({'type': 'int', 'at': [1]}, '.at[0]', 'name of a member'),
-        ({'type': 'int', 'at': ['a'], 'language': 'english'}, '.language', 'The members here are type and at'))),
+        ({'type': 'int', 'at': ['a'], 'language': 'english'}, '.language', 'The members here are type, at and collate'))),
     ({'P': {'items': {'A': {'singleton': True, 'fields': {'f': {'type': 'string', 'at': ['a', 'b']}}}}, 'unique': {'u': {'key': ['A.f']}}}}, 'classes.P.unique.u.key[0]', 'at another place'),
     ({'P': {'items': {'A': {'singleton': True, 'fields': {'f': {'type': 'int', 'at': ['a', 'b']}}}}, 'maxLife': 'A.f'}}, 'classes.P.maxLife', 'at another place'),
     ({'P': {'items': {'A': {'singleton': 1}}}}, 'classes.P.items.A.singleton', 'true or false'),
