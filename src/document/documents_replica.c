@@ -26,7 +26,7 @@ bool documents_find_on_replica(struct documents *documents, int ns, struct arena
     const char *database = namespaces_database(documents->segment, ns);
     int64_t as_of_ms;
     uint64_t drops = documents->drops;
-    if (!documents->replica || !settings_replica(documents->settings, database) ||
+    if (tolerance_ms <= 0 || !documents->replica || !settings_replica(documents->settings, database) ||
         !store_is_young(documents->replica, ns, arena, tolerance_ms, &as_of_ms))
         return false;
     int64_t since_ms = clock_monotonic_ms();

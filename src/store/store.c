@@ -332,10 +332,10 @@ static enum fault find_standing(struct store *store, int ns, struct arena *arena
         return fault;
     session->drops = lineage_drops(store->segment); /* before: a drop meanwhile makes it worthless */
     fault = session_standing(store->segment, ns, pg, arena, &session->as_of_ms);
-    if (fault && !pg_is_usable(pg)) {
-        store_close(store, ns);
+    if (fault)
         put_off_cell(store, ns, fault);
-    }
+    if (fault && !pg_is_usable(pg))
+        store_close(store, ns);
     return fault;
 }
 
