@@ -53,19 +53,16 @@ struct live_searcher {
 struct live_search {
     struct live_audience *audience;
     struct live_search *next_in_bucket;
-    uint64_t hash;
+    uint64_t hash, begun, done; /* the latter: evaluations */
     int64_t sight;
     bool is_administrator;
     struct live_searching *first, *last; /* its listeners; the first is asked for */
-    /* --- evaluation */
-    struct live_search_list *list; /* in which it waits; NULL: in none */
+    struct live_search_list *list;       /* in which it waits; NULL: in none */
     struct live_search *next, *previous;
     int64_t due_ms, begun_ms, pause_ms;
     struct fcgi_ask *ask;
-    int failures;         /* since the last answer */
-    bool is_touched;      /* while it was asked for */
-    bool is_told;         /* its listeners are being flushed */
-    uint64_t begun, done; /* evaluations */
+    int failures;             /* since the last answer */
+    bool is_touched, is_told; /* while it was asked for; its listeners are being flushed */
     struct live_found found;
     size_t bytes;
     struct bytes text, body;
@@ -146,17 +143,20 @@ static void leave_list(struct live_search *search)
 
 static void enter_list(struct live_search *search, struct live_search_list *list, int64_t due_ms)
 {
-    struct live_searches *searches = search->audience->all->searches;
     struct live_search_queue *queue = &search->audience->searches;
     leave_list(search);
+    struct live_search *before = list->last;
+    while (before && before->due_ms > due_ms)
+        before = before->previous;
     search->list = list;
     search->due_ms = due_ms;
-    search->previous = list->last;
-    *(list->last ? &list->last->next : &list->first) = search;
-    list->last = search;
+    search->previous = before;
+    search->next = before ? before->next : list->first;
+    *(before ? &before->next : &list->first) = search;
+    *(search->next ? &search->next->previous : &list->last) = search;
     if (!queue->is_listed)
-        list_last(searches, queue);
-    wake_at(searches, due_ms);
+        list_last(search->audience->all->searches, queue);
+    wake_at(search->audience->all->searches, due_ms);
 }
 
 static void wait_for_turn(struct live_search *search)

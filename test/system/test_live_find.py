@@ -1,9 +1,12 @@
 """Searches that live events follow: what events make of a page is what `find` returns, for callers with different rights, under random changes of documents, rules and
 roles; equal searches are evaluated once; what one listener and one namespace may ask for is bounded."""
+import contextlib
 import itertools
 import json
 import random
+import time
 
+import psycopg2
 import pytest
 
 from listener import Listener
@@ -255,6 +258,26 @@ def test_different_searches_are_bounded(lab):
     wait_until(lambda: len(again.pages) == rest + 2, what='all pages')
     assert all(page == ([], False) for page in again.pages.values()), 'what nobody follows any more has made room'
     again.close()
+
+
+def test_one_that_rests_long_keeps_no_other_waiting(lab):
+    """An evaluation that took long is followed by a rest ten times as long; what another search finds is sent meanwhile."""
+    every = {'c': 'Post', 'i': 'Main', 'want': 'items', 'limit': 7}
+    quick = Follower(lab, NEWEST, followed=['Post/byRoom@hall'], admin=True)
+    wait_until(lambda: quick.pages == {0: ([], False)}, what='the page of the quick one')
+    with contextlib.closing(psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd')) as holder:
+        holder.cursor().execute('lock table "x_Post_Main" in access exclusive mode')
+        slow = Follower(lab, every, followed=['Post'], admin=True)
+        wait_until(lambda: lab.psql(None, "select 1 from pg_stat_activity where usename = 'stampd' and wait_event_type = 'Lock'"), what='the evaluation')
+        time.sleep(3)
+    wait_until(lambda: slow.pages == {0: ([], False)}, what='the page of the slow one')
+    put(lab, 'a', room='other', at=1)  # the slow one waits for its turn from now on
+    for turn in range(2):
+        put(lab, f'b{turn}', room='hall', at=turn)
+        quick.wait_for_page(0, found_by(lab, 'lab', NEWEST))
+    assert slow.pages == {0: ([], False)}, 'it rests'
+    for follower in (quick, slow):
+        follower.close()
 
 
 class World:
