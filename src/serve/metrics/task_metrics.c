@@ -183,7 +183,7 @@ static bool read_queue(const struct segment *segment, size_t place, char labels[
 
 static void write_external(struct builder *out, const struct segment *segment)
 {
-    static const char *const names[NAMED_COUNTS_MOST][2] = {
+    static const char *const names[][2] = {
         [EXTERNAL_COUNT_TAKEN] = {"taken",
                                   "Tasks that external workers have taken; ns=\"\": of all other queues."},
         [EXTERNAL_COUNT_KEPT] = {"kept", "Claims that external workers have extended."},
