@@ -50,20 +50,22 @@ static const char *time_of(struct arena *arena, const char *text)
                : NULL;
 }
 
-/* Where PostgreSQL gets its log: the archive, then what pg_receivewal has written since. */
+/* Where PostgreSQL gets its log: the archive, then what pg_receivewal has written since.  archive-get ends
+ * with 1 where the archive does not have the file; any other failure must not pass for the end of the log, at
+ * which PostgreSQL would go on without the rest: above 125 it gives up. */
 static const char *restore_command(const struct restore *restore)
 {
     struct stat status;
     const struct backup_folder *folder = &restore->folder;
     struct arena *arena = restore->control->arena;
     const char *log = arena_printf(arena, "%s/log", folder->path), *config = getenv("PGBACKREST_CONFIG");
-    if (stat(log, &status) != 0)
-        return NULL;
+    const char *rest = stat(log, &status) != 0
+                           ? "exit 1"
+                           : arena_printf(arena, "cp %s/%%f \"%%p\" || cp %s/%%f.partial \"%%p\"", log, log);
     return arena_printf(arena,
                         "--recovery-option=restore_command=pgbackrest %s%s --stanza=%s --pg1-path=%s"
-                        " archive-get %%f \"%%p\" || cp %s/%%f \"%%p\" || cp %s/%%f.partial \"%%p\"",
-                        config ? "--config=" : "", config ? config : "", folder->stanza, restore->to, log,
-                        log);
+                        " archive-get %%f \"%%p\"; s=$?; [ $s -le 1 ] || exit 255; [ $s = 0 ] || %s",
+                        config ? "--config=" : "", config ? config : "", folder->stanza, restore->to, rest);
 }
 
 static bool make_database(const struct restore *restore)
@@ -76,9 +78,7 @@ static bool make_database(const struct restore *restore)
         arena_printf(arena, "--recovery-option=stampd.restored=%s.%03d",
                      backup_database_time(control, now_ms / SECOND_MS), (int)(now_ms % SECOND_MS))};
     size_t count = 4;
-    const char *command = restore_command(restore);
-    if (command)
-        words[count++] = command;
+    words[count++] = restore_command(restore);
     if (restore->base)
         words[count++] = arena_printf(arena, "--set=%s", restore->base);
     if (restore->time) {
