@@ -318,11 +318,11 @@ def test_what_the_archive_lacks_comes_from_the_folder_log(stack, backup):
     subprocess.run([*run, 'pg_receivewal', '--create-slot', '--if-not-exists', *words], check=True, cwd='/')
     receiver = subprocess.Popen([*run, 'pg_receivewal', f'--directory={log}', '--synchronous', *words], cwd='/')
     try:
+        assert 'FAIL' not in backup.check('--quick').out  # which ends a segment of the log: what follows is in no archive
         stack.put('lab', doc('last', 7))
         (end,), = stack.psql(None, 'select pg_current_wal_flush_lsn()::text')
         wait_until(lambda: stack.psql(None, 'select 1 from pg_stat_replication where application_name = %s and flush_lsn >= %s::pg_lsn',
                                       ('pg_receivewal', end)), what='the last commit in the folder')
-        assert 'FAIL' not in backup.check('--quick').out
         stack.step('stampd', 'stop', 'now')
         stack.stop_postgres('kill')
     finally:
