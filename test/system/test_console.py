@@ -1034,6 +1034,7 @@ def test_a_walk_through_all_pages_meets_no_refusal_and_no_error(stack, desk, she
     stack.psql('lab', "select task_create('put', startat => 400101000000000)")
     stack.step('queue', 'start')
     try:
+        wait_until(lambda: stack.request('POST', '/qm/op', json={}).status_code != 404, what='the manager')
         desk.tab.run(TROUBLES)
         for parts, words in PAGES:
             desk.go(*parts)
