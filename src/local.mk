@@ -271,6 +271,7 @@ libstampd_a_SOURCES = \
 	src/live/live_news.c src/live/live_news.h \
 	src/live/live_opening.h \
 	src/live/live_round.c src/live/live_round.h \
+	src/live/live_searcher.c src/live/live_searcher.h \
 	src/live/live_searches.c src/live/live_searches.h \
 	src/live/live_shares.c src/live/live_shares.h \
 	src/live/live_snapshot.c src/live/live_snapshot.h \

@@ -131,7 +131,7 @@ NUMBER(live_connections, 10000, 1, 1000000, "connections", "Concurrent connectio
 NUMBER(live_definitions, 1000, 1, 100000, "definitions", "Definitions of one connection for live events.")
 NUMBER(live_different_searches, 10000, 0, 1000000, "searches", "Different searches that all connections for live events follow; equal ones of equal rights count once.")
 NUMBER(live_keepalive_s, 15, 1, 3600, "s", "Longest time between two writes to a connection for live events.")
-NUMBER(live_memory_mb, 256, 1, 1048576, "MiB", "Memory for the requests and definitions of all connections for live events.")
+NUMBER(live_memory_mb, 256, 1, 1048576, "MiB", "Memory for the requests and definitions of all connections for live events, and for what their searches find.")
 NUMBER(live_records, 100, 0, 10000, "definitions", "Definitions of records of one connection for live events; 0: none.")
 NUMBER(live_search_rate, 100, 1, 100000, "searches/s", "Evaluations of followed searches in one namespace; more wait.")
 NUMBER(live_search_rows, 100, 1, 1000, "rows", "Results of a search that is followed by live events.")

@@ -60,7 +60,7 @@ void live_listener_count_memory(struct live_listener *listener)
 {
     live_audience_count_memory(
         listener, listener->feed.bytes + listener->records.bytes + exchange_size(listener->exchange) +
-                      live_caller_bytes(listener->caller) + live_searches_bytes_of(listener->searcher) +
+                      live_caller_bytes(listener->caller) + live_searcher_bytes(listener->searcher) +
                       (listener->opening ? arena_used(listener->opening->arena) : 0));
 }
 
@@ -72,7 +72,7 @@ struct live_listener *live_listener_create(struct live_audience *audience, struc
     listener->opening = opening;
     listener->is_administrator = visitor->is_administrator;
     listener->caller = visitor->caller;
-    listener->searcher = live_searches_create_of(&opening->question, &visitor->credential);
+    listener->searcher = live_searcher_create(&opening->question, &visitor->credential);
     if (visitor->client)
         listener->share = live_shares_join(audience->all->shares, visitor->client);
     listener->kept_ms = clock_monotonic_ms();

@@ -10,6 +10,7 @@
 #include "edge/events.h"
 #include "edge/exchange.h"
 #include "live/live_audience.h"
+#include "live/live_searcher.h"
 #include "live/live_searches.h"
 #include "live/topics/live_question.h"
 

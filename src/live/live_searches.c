@@ -12,6 +12,8 @@
 #include "edge/fcgi_ask.h"
 #include "live/access/live_follow.h"
 #include "live/live_audience_private.h"
+#include "live/live_searcher.h"
+#include "live/live_shares.h"
 #include "live/topics/live_found.h"
 #include "segment/slots.h"
 
@@ -26,28 +28,8 @@ enum {
     ANSWER_MOST = 8 << 20,
     BUCKETS = 4096,
     WORKERS_PART = 4,   /* of the workers may evaluate at the same time, at least one */
-    NAMESPACE_PART = 2, /* of live_different_searches: a half */
+    NAMESPACE_PART = 2, /* of live_different_searches and live_memory_mb: a half */
     CLIENT_PART = 8     /* an eighth */
-};
-
-struct live_searching {
-    struct live_searcher *owner;
-    struct live_search *search; /* NULL: not entered, or there was no room */
-    struct live_searching *next, *previous;
-    struct bytes text, body;
-    size_t position, end; /* as of live_wish */
-    uint64_t turn;        /* what was written last; 0: nothing since it entered */
-    uint64_t least;       /* the first evaluation that shows what it may see now */
-    bool is_refused;      /* there was no room, which is to be written */
-    bool has_stamp;       /* what the client had before may be its present page */
-};
-
-struct live_searcher {
-    struct live_listener *listener; /* NULL: it has not entered yet */
-    struct bytes authorization, cookie, client;
-    struct bytes *stamps;
-    size_t stamp_count, count, bytes, count_own;
-    struct live_searching list[];
 };
 
 struct live_search {
@@ -57,6 +39,7 @@ struct live_search {
     int64_t sight;
     bool is_administrator;
     struct live_searching *first, *last; /* its listeners; the first is asked for */
+    struct live_share *payer;            /* of the client of the first; NULL: none */
     struct live_search_list *list;       /* in which it waits; NULL: in none */
     struct live_search *next, *previous;
     int64_t due_ms, begun_ms, pause_ms;
@@ -184,12 +167,51 @@ static void touch(struct live_search *search)
         wait_for_turn(search);
 }
 
+/* --- its memory --- */
+
 static void search_count_memory(struct live_search *search)
 {
     size_t bytes = sizeof *search + search->text.size + search->body.size + live_found_bytes(&search->found);
     search->audience->memory += bytes - search->bytes;
     search->audience->all->memory += bytes - search->bytes;
+    if (search->payer)
+        search->payer->memory += bytes - search->bytes;
     search->bytes = bytes;
+}
+
+/* Its first listener is another one now, or there is none. */
+static void find_payer(struct live_search *search)
+{
+    struct live_share *payer = search->first ? search->first->owner->listener->share : NULL;
+    if (search->payer)
+        search->payer->memory -= search->bytes;
+    if (payer)
+        payer->memory += search->bytes;
+    search->payer = payer;
+}
+
+static size_t left_of(size_t most, size_t used)
+{
+    return most > used ? most - used : 0;
+}
+
+/* What it finds may take what is left of the memory of all, of its namespace and of its client, and its equal
+ * part in any case. */
+static size_t room_of(const struct live_search *search)
+{
+    const struct live_audience *audience = search->audience;
+    const struct settings *settings = audience->all->settings;
+    size_t memory = (size_t)settings->live_memory_mb << 20;
+    size_t equal = memory / ((size_t)settings->live_different_searches + 1);
+    size_t left = left_of(memory, audience->all->memory);
+    size_t left_there = left_of(memory / NAMESPACE_PART, audience->memory);
+    size_t left_to_it = search->payer ? left_of(memory / CLIENT_PART, search->payer->memory) : left;
+    if (!search->is_administrator && left_there < left)
+        left = left_there;
+    if (!search->is_administrator && left_to_it < left)
+        left = left_to_it;
+    size_t room = live_found_bytes(&search->found) + left;
+    return room > equal ? room : equal;
 }
 
 /* --- the table --- */
@@ -262,6 +284,7 @@ static void join(struct live_search *search, struct live_searching *one)
     one->previous = search->last;
     *(search->last ? &search->last->next : &search->first) = one;
     search->last = one;
+    find_payer(search);
     if (one->owner->listener->share)
         one->owner->listener->share->searches++;
 }
@@ -274,6 +297,7 @@ static void part(struct live_searching *one)
     *(one->previous ? &one->previous->next : &search->first) = one->next;
     *(one->next ? &one->next->previous : &search->last) = one->previous;
     one->search = NULL;
+    find_payer(search);
     if (one->owner->listener->share)
         one->owner->listener->share->searches--;
     if (!search->first && !search->is_told)
@@ -281,6 +305,19 @@ static void part(struct live_searching *one)
 }
 
 /* --- evaluation --- */
+
+static bool take_found(struct live_search *search, struct bytes answer)
+{
+    struct live_searches *searches = search->audience->all->searches;
+    const char *problem =
+        arena_printf(searches->arena, "{\"code\":\"XCROWDED\",\"args\":[\"live_memory_mb\",\"%lld\"]}",
+                     (long long)searches->parts.settings->live_memory_mb);
+    const struct live_found_room room = {room_of(search), bytes_of(problem)};
+    bool is_settled = live_found_take_answer(&search->found, search->text, answer, &room, searches->arena);
+    arena_reset(searches->arena);
+    search_count_memory(search);
+    return is_settled;
+}
 
 /* Another listener of equal rights is asked for next: the session of this one may have ended. */
 static void ask_another(struct live_search *search)
@@ -315,8 +352,7 @@ static void on_answer(void *context, struct bytes answer)
     int64_t took_ms = clock_monotonic_ms() - search->begun_ms;
     search->audience->searches.tokens -= (double)took_ms / TOKEN_MS;
     search->pause_ms = took_ms * 10 > PAUSE_MS ? took_ms * 10 : PAUSE_MS;
-    bool is_settled = live_found_take_answer(&search->found, search->text, answer, searches->arena);
-    arena_reset(searches->arena);
+    bool is_settled = take_found(search, answer);
     if (is_settled) {
         search->done = search->begun;
         search->failures = 0;
@@ -329,7 +365,6 @@ static void on_answer(void *context, struct bytes answer)
         rest_longer(search);
     }
     search->is_touched = false;
-    search_count_memory(search);
     tell(search);
     live_searches_go_on(searches);
 }
@@ -444,56 +479,6 @@ static void live_searches_go_on(void *context)
 }
 
 /* --- listeners --- */
-
-static struct bytes searcher_keep(char **room, struct bytes text)
-{
-    if (!text.size)
-        return NO_BYTES;
-    memcpy(*room, text.data, text.size);
-    struct bytes kept = {*room, text.size};
-    *room += text.size;
-    return kept;
-}
-
-struct live_searcher *live_searches_create_of(const struct live_question *question,
-                                              const struct live_credential *credential)
-{
-    size_t texts = credential->authorization.size + credential->cookie.size + credential->client.size;
-    if (!question->wish_count)
-        return NULL;
-    for (size_t i = 0; i < question->wish_count; i++)
-        texts += question->wishes[i].text.size + question->wishes[i].body.size;
-    for (size_t i = 0; i < question->stamp_count; i++)
-        texts += question->stamps[i].size;
-    size_t lists =
-        question->wish_count * sizeof(struct live_searching) + question->stamp_count * sizeof(struct bytes);
-    struct live_searcher *searcher = memory_zeroed(1, sizeof *searcher + lists + texts, "live");
-    searcher->count = question->wish_count;
-    searcher->count_own = question->count_own;
-    searcher->bytes = sizeof *searcher + lists + texts;
-    searcher->stamps = (struct bytes *)(void *)(searcher->list + searcher->count);
-    searcher->stamp_count = question->stamp_count;
-    char *room = (char *)(searcher->stamps + question->stamp_count);
-    searcher->authorization = searcher_keep(&room, credential->authorization);
-    searcher->cookie = searcher_keep(&room, credential->cookie);
-    searcher->client = searcher_keep(&room, credential->client);
-    for (size_t i = 0; i < question->stamp_count; i++)
-        searcher->stamps[i] = searcher_keep(&room, question->stamps[i]);
-    for (size_t i = 0; i < question->wish_count; i++) {
-        const struct live_wish *wish = &question->wishes[i];
-        searcher->list[i] = (struct live_searching){.owner = searcher,
-                                                    .text = searcher_keep(&room, wish->text),
-                                                    .body = searcher_keep(&room, wish->body),
-                                                    .position = wish->position,
-                                                    .end = wish->end};
-    }
-    return searcher;
-}
-
-size_t live_searches_bytes_of(const struct live_searcher *searcher)
-{
-    return searcher ? searcher->bytes : 0;
-}
 
 static void enter(struct live_searching *one)
 {

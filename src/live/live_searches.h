@@ -4,7 +4,8 @@
  * one of them, after a change of what it follows; changes in the pause behind that are taken together.  The
  * page is compared with the former one, and each listener gets the difference, or the whole page when it has
  * none of the last ones.  A listener that reads slowly costs no memory: what it has not got is written when
- * it reads.
+ * it reads.  What is found counts for the client of its first listener; what finds no room in the memory is
+ * an event with XCROWDED.
  *
  * A namespace has so many evaluations in a second; those of several namespaces take turns, and few are under
  * way at once. */
@@ -47,17 +48,7 @@ struct live_search_queue {
     struct live_search_queue *next, *previous;
 };
 
-/* --- of a listener --- */
-struct live_searcher;
-
-/* By what a worker knows the listener: headers of its request. */
-struct live_credential {
-    struct bytes authorization, cookie, client;
-};
-/* Texts are copied.  NULL: it follows no search. */
-struct live_searcher *live_searches_create_of(const struct live_question *question,
-                                              const struct live_credential *credential);
-size_t live_searches_bytes_of(const struct live_searcher *searcher); /* of memory; NULL is allowed */
+/* --- of a listener (live_searcher.h) --- */
 
 /* With a listener that has no searches all of these do nothing. */
 

@@ -280,6 +280,32 @@ def test_one_that_rests_long_keeps_no_other_waiting(lab):
         follower.close()
 
 
+def test_what_searches_of_one_client_find_is_bounded(lab):
+    """An eighth of live_memory_mb is all that its connections and what their searches find may take; a page that was given up comes when there is room."""
+    nobody_listens(lab)
+    lab.set(live_memory_mb=1)
+    try:
+        wide = [{**NEWEST, 'where': [*NEWEST['where'], {'f': 'at', 't': 'ge', 'v1': -number}], 'limit': ROWS_MOST} for number in range(3 * SEARCHES_MOST)]
+        followers = [Follower(lab, *wide[first:first + SEARCHES_MOST]) for first in range(0, len(wide), SEARCHES_MOST)]
+        pages = [(follower.pages, number) for follower in followers for number in range(SEARCHES_MOST)]
+        wait_until(lambda: all(found.get(number) == ([], False) for found, number in pages), what='all pages')
+        lab.put('lab', *({'c': 'Post', 'id': f'{number:02}'.ljust(255, 'x'), 'items': [{'c': 'Main', 'j': {'room': 'hall', 'at': number}}]} for number in range(32)), admin=True)
+        wait_until(lambda: all(found[number] != ([], False) for found, number in pages), what='an answer to each')
+        full = [found[number] for found, number in pages if not isinstance(found[number], tuple)]
+        assert 0 < len(full) < len(pages) and all(fault == {'code': 'XCROWDED', 'args': ['live_memory_mb', '1']} for fault in full)
+        last = next(follower for follower in followers if any(not isinstance(page, tuple) for page in follower.pages.values()))
+        for follower in followers:
+            if follower is not last:
+                follower.close()
+        wait_until(lambda: lab.metrics()['stampd_live_listeners'] == 1, what='the end of the other connections')
+        put(lab, 'y', room='hall', at=1)
+        for number, search in enumerate(last.searches):
+            last.wait_for_page(number, found_by(lab, 'lab', search))
+        last.close()
+    finally:
+        lab.set(live_memory_mb=256)
+
+
 class World:
     """Posts of owners, accounts with roles, and rules, all of which change at random; what each caller follows."""
 

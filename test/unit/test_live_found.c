@@ -267,9 +267,15 @@ static void stamps_resume(void **state UNUSED)
 
 /* --- answers of workers --- */
 
+static bool answered_within(struct live_found *found, size_t most, const char *answer)
+{
+    const struct live_found_room room = {most, BYTES("{\"code\":\"XCROWDED\"}")};
+    return live_found_take_answer(found, BYTES("search"), bytes_of(answer), &room, arena);
+}
+
 static bool answered(struct live_found *found, const char *answer)
 {
-    return live_found_take_answer(found, BYTES("search"), bytes_of(answer), arena);
+    return answered_within(found, SIZE_MAX, answer);
 }
 
 static void refusals_are_news_unless_they_pass(void **state UNUSED)
@@ -290,6 +296,32 @@ static void refusals_are_news_unless_they_pass(void **state UNUSED)
     assert_true(ends_with(written(&found, &known), ",\"rows\":[]"));
     assert_false(answered(&found, "Status: 503 X\r\n\r\n{\"code\":\"XCROWDED\"}"));
     assert_non_null(found.page);
+    live_found_free(&found);
+}
+
+static void what_has_no_room_is_given_up(void **state UNUSED)
+{
+    const char *first = "Status: 200 OK\r\n\r\n{\"out\":{\"ids\":[\"1\"]}}",
+               *second = "Status: 200 OK\r\n\r\n{\"out\":{\"ids\":[\"2\"]}}";
+    struct live_found found = {0};
+    uint64_t known = 0;
+    assert_true(answered(&found, first));
+    size_t most = live_found_bytes(&found); /* of a page alone */
+    written(&found, &known);
+    assert_true(answered(&found, second));
+    assert_true(live_found_bytes(&found) > most); /* with a difference */
+    assert_true(ends_with(written(&found, &known), "\"entered\":[[0,\"2\",\"\",0]]"));
+    assert_true(answered_within(&found, most, first));
+    assert_int_equal(live_found_bytes(&found), most);
+    assert_true(ends_with(written(&found, &known), ",\"rows\":[[\"1\",\"\",0]]"));
+    for (int i = 0; i < 2; i++) {
+        assert_true(answered_within(&found, most - 1, second));
+        assert_null(found.page);
+        assert_int_equal(known + 1, found.turn); /* the same refusal is no news */
+    }
+    assert_string_equal(written(&found, &known), ",\"fault\":{\"code\":\"XCROWDED\"}");
+    assert_true(answered_within(&found, most, second));
+    assert_true(ends_with(written(&found, &known), ",\"rows\":[[\"2\",\"\",0]]"));
     live_found_free(&found);
 }
 
@@ -368,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_listener_gets_each_difference_once),
         cmocka_unit_test(stamps_resume),
         cmocka_unit_test(refusals_are_news_unless_they_pass),
+        cmocka_unit_test(what_has_no_room_is_given_up),
         cmocka_unit_test(searches_are_read),
         cmocka_unit_test(wrong_searches_are_refused),
     };

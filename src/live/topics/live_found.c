@@ -8,10 +8,15 @@
 
 enum { PROBLEM_DEPTH = 16 };
 
-void live_found_free(struct live_found *found)
+static void free_steps(struct live_found *found)
 {
     for (size_t i = 0; i < LIVE_FOUND_STEPS; i++)
         builder_free(&found->steps[i].changes);
+}
+
+void live_found_free(struct live_found *found)
+{
+    free_steps(found);
     builder_free(&found->fault);
     free(found->page);
 }
@@ -67,6 +72,7 @@ void live_found_refuse(struct live_found *found, struct bytes problem)
     builder_clear(&found->fault, problem.size);
     builder_add_bytes(&found->fault, problem);
     found->turn++;
+    free_steps(found);
     forget_steps(found);
 }
 
@@ -89,8 +95,24 @@ static bool is_passing(struct arena *arena, struct bytes problem)
     return remedy == REMEDY_AGAIN || remedy == REMEDY_SIGN || remedy == REMEDY_OVER;
 }
 
+/* Former differences are forgotten where the page alone has room. */
+static void take_within(struct live_found *found, struct live_page *page, const struct live_found_room *room,
+                        struct arena *arena)
+{
+    if (page->bytes > room->most) {
+        free(page);
+        live_found_refuse(found, room->problem);
+        return;
+    }
+    live_found_take(found, page, arena);
+    if (live_found_bytes(found) <= room->most)
+        return;
+    free_steps(found);
+    forget_steps(found);
+}
+
 bool live_found_take_answer(struct live_found *found, struct bytes search, struct bytes answer,
-                            struct arena *arena)
+                            const struct live_found_room *room, struct arena *arena)
 {
     const char *end = answer.data ? memmem(answer.data, answer.size, "\r\n\r\n", 4) : NULL;
     if (!end)
@@ -102,7 +124,7 @@ bool live_found_take_answer(struct live_found *found, struct bytes search, struc
         page = live_page_read(arena, search, body);
     bool is_refusal = !page && !is_passing(arena, body);
     if (page)
-        live_found_take(found, page, arena);
+        take_within(found, page, room, arena);
     else if (is_refusal)
         live_found_refuse(found, body);
     return page || is_refusal;

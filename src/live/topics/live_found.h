@@ -24,10 +24,14 @@ size_t live_found_bytes(const struct live_found *found); /* of memory, without t
 /* Takes ownership of the page; the arena is scratch. */
 void live_found_take(struct live_found *found, struct live_page *page, struct arena *arena);
 void live_found_refuse(struct live_found *found, struct bytes problem);
+struct live_found_room {
+    size_t most;          /* bytes of live_found_bytes */
+    struct bytes problem; /* that a page without room is refused with */
+};
 /* Takes the answer of the operation `find`, with its head, to a search of this text.  False: it is not known
  * what is found now: there is no answer (NO_BYTES), or a refusal that may be over soon. */
 MUST_USE bool live_found_take_answer(struct live_found *found, struct bytes search, struct bytes answer,
-                                     struct arena *arena);
+                                     const struct live_found_room *room, struct arena *arena);
 
 /* The turn of the page with this stamp; 0: it is not known any more. */
 uint64_t live_found_turn_of(const struct live_found *found, struct bytes stamp);
