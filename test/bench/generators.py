@@ -219,7 +219,7 @@ def run_wrk(url, seconds, clients, environment):
 
 def role_settings():
     """What a worker's session asks of the server, from the source."""
-    text = c_texts((stack.SOURCE / 'src/store/session.c').read_text().partition('role_settings[')[2].partition(';')[2])
+    text = c_texts((stack.SOURCE / 'src/store/session.c').read_text().partition('ROLE_SETTINGS = ')[2].partition(';')[2])
     words = [word for word in re.findall(r'-c ((?:\\ |[^ ])+)', text.replace('\\\\', '\\')) if '%' not in word]
     return ' '.join(f'-c {word}' for word in [*words, 'statement_timeout=30000', 'lock_timeout=5000'])
 
