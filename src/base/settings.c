@@ -155,7 +155,8 @@ static bool continue_text(char **field, const char *value)
     return true;
 }
 
-static struct settings_cell *find_cell(struct settings *settings, const char *name)
+/* NULL: there is none of this name. */
+static const struct settings_cell *find_cell(const struct settings *settings, const char *name)
 {
     for (size_t i = 0; i < settings->cell_count; i++)
         if (strcmp(settings->cells[i].name, name) == 0)
@@ -173,7 +174,8 @@ static bool take_cell(struct settings_reader *reader, const char *name, const ch
         return settings_refuse(
             reader, "%s: expected %.*s and the name of a cell, 1 to %d of a-z and 0-9, a letter first", name,
             (int)(cell_name - name), name, SETTINGS_CELL_NAME_MOST);
-    struct settings_cell *cell = find_cell(settings, cell_name);
+    const struct settings_cell *known = find_cell(settings, cell_name);
+    struct settings_cell *cell = known ? &settings->cells[known - settings->cells] : NULL;
     if (!cell && settings->cell_count == SETTINGS_CELLS_MOST)
         return settings_refuse(reader, "%s: expected at most %d cells", name, SETTINGS_CELLS_MOST);
     if (!cell) {
@@ -357,10 +359,8 @@ const char *settings_conninfo_of_cell(const struct settings *settings, const cha
 {
     if (!*cell)
         return settings->database;
-    for (size_t i = 0; i < settings->cell_count; i++)
-        if (strcmp(settings->cells[i].name, cell) == 0)
-            return settings->cells[i].conninfo;
-    return NULL;
+    const struct settings_cell *found = find_cell(settings, cell);
+    return found ? found->conninfo : NULL;
 }
 
 const char *settings_conninfo(const struct settings *settings, const char *database)
@@ -371,10 +371,10 @@ const char *settings_conninfo(const struct settings *settings, const char *datab
 const char *settings_replica(const struct settings *settings, const char *database)
 {
     const char *cell = settings_cell_of(database);
-    const char *replica = *cell ? NULL : settings->replica;
-    for (size_t i = 0; i < settings->cell_count; i++)
-        if (*cell && strcmp(settings->cells[i].name, cell) == 0)
-            replica = settings->cells[i].replica;
+    const struct settings_cell *found = find_cell(settings, cell);
+    const char *replica = found ? found->replica : NULL;
+    if (!*cell)
+        replica = settings->replica;
     return replica && *replica ? replica : NULL;
 }
 
