@@ -284,16 +284,12 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
         "dump; every document is checked before the first is stored.  The members of a document become the\n"
         "item Main, without those that begin with _; its attachments become files.  After an interruption\n"
         "run the same command again: it continues.\n");
-    static const struct foreign_kind whole = {.name = "couchdb",
-                                              .unit = "documents",
-                                              .program = "import_couchdb.py",
-                                              .attaches = true,
-                                              .has_repeats = true},
-                                     without = {.name = "couchdb",
-                                                .unit = "documents",
-                                                .program = "import_couchdb.py",
-                                                .has_repeats = true};
-    struct foreign_import_options options = {.kind = &whole, .own = "{}"};
+    struct foreign_kind kind = {.name = "couchdb",
+                                .unit = "documents",
+                                .program = "import_couchdb.py",
+                                .attaches = true,
+                                .has_repeats = true};
+    struct foreign_import_options options = {.kind = &kind, .own = "{}"};
     struct couch_import import = {.control = control, .options = &options, .retry_s = RETRY_S};
     const struct option_line lines[] = {
         FOREIGN_IMPORT_LINES(control, &options, "The class of documents for which the mapping has none."),
@@ -311,7 +307,7 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
     if (!are_right(&import, options.path))
         return CONTROL_WRONG;
     if (import.leaves_attachments) {
-        options.kind = &without;
+        kind.attaches = false;
         options.own = "{\"leaves_attachments\":true}";
     }
     const bool is_done =
