@@ -2,8 +2,8 @@
 #include "operation/accounts/account_invitation.h"
 
 #include "base/clock.h"
-#include "edge/crypto/crypto.h"
 #include "operation/accounts/account_gate.h"
+#include "operation/accounts/account_ticket.h"
 #include "operation/access/caller.h"
 
 enum fault account_invitation_check(struct attempt *attempt, struct bytes invitation)
@@ -24,14 +24,11 @@ enum fault account_invitation_fetch(struct attempt *attempt, struct bytes invita
 {
     static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 64};
     struct call *call = attempt->call;
-    char digest[CRYPTO_SHA256_HEX + 1];
     struct draft *ticket;
     struct json *root = NULL;
     struct json_problem problem;
     int64_t expires = 0;
-    crypto_sha256_hex(invitation, digest);
-    const struct document_name name = {BYTES("Ticket"),
-                                       bytes_of(arena_copy(call->arena, digest, CRYPTO_SHA256_HEX))};
+    const struct document_name name = account_ticket_name(account_ticket_key(attempt, invitation));
     enum fault fault = transaction_fetch(attempt->transaction, name, &ticket);
     if (fault)
         return fault;

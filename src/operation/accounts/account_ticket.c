@@ -9,9 +9,16 @@
 
 enum { PROOF_CHARACTERS = 32 };
 
-static struct document_name account_ticket_name_of(struct bytes key)
+struct document_name account_ticket_name(struct bytes key)
 {
     return (struct document_name){BYTES("Ticket"), key};
+}
+
+struct bytes account_ticket_key(struct attempt *attempt, struct bytes secret)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(secret, digest);
+    return bytes_of(arena_copy(attempt->call->arena, digest, CRYPTO_SHA256_HEX));
 }
 
 static struct bytes digest_of(struct attempt *attempt, const struct draft *account, struct bytes iclass)
@@ -82,7 +89,7 @@ enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
 {
     struct draft *draft;
     int64_t expires = account_stamp_of(clock_present_minute() + minutes);
-    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name_of(key), &draft);
+    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name(key), &draft);
     if (fault)
         return fault;
     draft_create(draft);
@@ -119,12 +126,10 @@ enum fault account_ticket_read(struct attempt *attempt, struct bytes *secret_r)
 enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, enum letter_kind kind,
                                 struct account_ticket *ticket_r)
 {
-    char digest[CRYPTO_SHA256_HEX + 1];
     struct arena *arena = attempt->call->arena;
     int64_t expires;
-    crypto_sha256_hex(secret, digest);
-    struct bytes key = bytes_of(arena_copy(arena, digest, CRYPTO_SHA256_HEX));
-    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name_of(key), &ticket_r->draft);
+    struct bytes key = account_ticket_key(attempt, secret);
+    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name(key), &ticket_r->draft);
     if (fault)
         return fault;
     const struct item *item =

@@ -13,6 +13,9 @@ struct account_ticket {
     struct bytes proof; /* of account_ticket_proof, when the ticket was made; empty: none */
     struct draft *draft;
 };
+/* The document of what a secret permits, also that of an invitation; and its key, in the arena. */
+struct document_name account_ticket_name(struct bytes key);
+struct bytes account_ticket_key(struct attempt *attempt, struct bytes secret);
 /* Writes Ticket/<key>, which expires after these minutes, and plans its deletion. */
 MUST_USE enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
                                           const struct account_ticket *ticket, int64_t minutes);

@@ -373,9 +373,8 @@ static enum fault invite(struct attempt *attempt, const struct reader *reader, c
     enum fault fault =
         FAULT_FIRST(reader_members(reader, wish, "roles days"), account_gate_read_roles(reader, wish, &roles),
                     reader_integer(reader, wish, "days", 1, INVITATION_DAYS_MOST, INVITATION_DAYS, &days));
-    const struct document_name name = {BYTES("Ticket"), key};
     if (!fault)
-        fault = transaction_fetch(attempt->transaction, name, &ticket);
+        fault = transaction_fetch(attempt->transaction, account_ticket_name(key), &ticket);
     if (fault)
         return fault;
     int64_t expires = account_stamp_of(clock_present_minute() + days * DAY_MINUTES);

@@ -2,16 +2,10 @@
 #include "operation/accounts/membership_ticket.h"
 
 #include "base/clock.h"
-#include "edge/crypto/crypto.h"
 #include "operation/accounts/account_ticket.h"
 #include "operation/keyed_digest.h"
 
 #define JOIN BYTES("Join")
-
-static struct document_name name_of_ticket(struct bytes key)
-{
-    return (struct document_name){BYTES("Ticket"), key};
-}
 
 enum fault membership_ticket_fetch_all(struct attempt *attempt, struct document_name name,
                                        struct draft **draft_r)
@@ -22,7 +16,7 @@ enum fault membership_ticket_fetch_all(struct attempt *attempt, struct document_
     if (fault)
         return fault;
     const char *id = arena_printf(attempt->call->arena, "joins %.*s", (int)digest.size, digest.data);
-    return transaction_fetch(attempt->transaction, name_of_ticket(bytes_of(id)), draft_r);
+    return transaction_fetch(attempt->transaction, account_ticket_name(bytes_of(id)), draft_r);
 }
 
 /* --- the item --- */
@@ -96,7 +90,7 @@ enum fault membership_ticket_create(struct attempt *attempt, const struct member
     struct builder text = {0};
     struct draft *pointer, *of_name;
     enum fault fault =
-        FAULT_FIRST(transaction_fetch(attempt->transaction, name_of_ticket(ticket->key), &pointer),
+        FAULT_FIRST(transaction_fetch(attempt->transaction, account_ticket_name(ticket->key), &pointer),
                     membership_ticket_fetch_all(attempt, ticket->name, &of_name));
     if (fault)
         return fault;
@@ -122,10 +116,8 @@ static bool read_pointer(struct attempt *attempt, const struct draft *pointer, s
 enum fault membership_ticket_find(struct attempt *attempt, struct bytes secret,
                                   struct membership_ticket *ticket_r, bool *is_one_r)
 {
-    char digest[CRYPTO_SHA256_HEX + 1];
-    crypto_sha256_hex(secret, digest);
-    struct bytes key = bytes_of(arena_copy(attempt->call->arena, digest, CRYPTO_SHA256_HEX));
-    enum fault fault = transaction_fetch(attempt->transaction, name_of_ticket(key), &ticket_r->pointer);
+    struct bytes key = account_ticket_key(attempt, secret);
+    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name(key), &ticket_r->pointer);
     *is_one_r = !fault && read_pointer(attempt, ticket_r->pointer, &ticket_r->name);
     if (!*is_one_r)
         return fault;
@@ -157,7 +149,7 @@ size_t membership_ticket_remove(struct draft *of_name, struct bytes prefix)
     size_t count = 0;
     while (draft_exists(of_name) && (item = draft_next_item(of_name, JOIN, key))) {
         key = item->key;
-        if (key.size < prefix.size || memcmp(key.data, prefix.data, prefix.size) != 0)
+        if (!bytes_has_prefix(key, prefix))
             continue;
         draft_remove_item(of_name, JOIN, key);
         count++;
